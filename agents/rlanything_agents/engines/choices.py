@@ -11,6 +11,9 @@ sampling as ``top_p`` does, without a part in the log-probability.
 Many turns offer the same commands, and other turns differ in a few of them. So forms are computed once, place by place
 as answers reach them; and so are the parts that different forms share: the ids of each text, and the prefix tree of a
 `OneOf` of texts.
+
+llguidance 1.9.1 in place of this module, behind the same caches, left 36 % of an iteration outside the models (``python
+-m benchmarks.loop --clock cpu --rounds 0 --iterations 2``), against the 19.5 % of CHANGELOG.md: about 1.26 times as long.
 """
 
 from __future__ import annotations

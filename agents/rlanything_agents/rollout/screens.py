@@ -9,18 +9,15 @@ import gymnasium as gym
 import numpy as np
 from PIL import Image
 
+from rlanything_agents.config import ConfigError
 from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
 
-__all__ = ["NoScreen", "Screens", "packed"]
+__all__ = ["Screens", "packed"]
 
 WIDTH = 960
 """Greatest width of a picture in pixels; letters on a desktop are still legible."""
 QUALITY = 60
 """Quality of WebP; a picture of a desktop has some 20 KB."""
-
-
-class NoScreen(ValueError):
-    """Environment that renders no pictures; the message names it."""
 
 
 class Screens(gym.Wrapper[Any, Any, Any, Any]):
@@ -30,12 +27,12 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
         env: An environment with ``render_mode="rgb_array"``.
 
     Raises:
-        NoScreen: The environment has another render mode.
+        ConfigError: The environment has another render mode.
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         if env.render_mode != "rgb_array":
-            raise NoScreen(f"rollout.screenshots: {env.unwrapped} draws no pictures; leave the option out")
+            raise ConfigError(f"rollout.screenshots: {env.unwrapped} draws no pictures; leave the option out")
         super().__init__(env)
         self._episodes: list[list[bytes]] = []
         self._clicks = ClickFinder(env)

@@ -80,7 +80,7 @@ class ScreenHook(Hook):
         envs: The environments to play in.
 
     Raises:
-        NoScreen: An environment draws no pictures.
+        ConfigError: An environment draws no pictures.
     """
 
     def __init__(self, envs: Sequence[gym.Env[Any, Any]], count: int, folder: RunFolder) -> None:

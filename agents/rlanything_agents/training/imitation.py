@@ -17,16 +17,13 @@ from transformers import PreTrainedModel
 from rlanything_agents.engines.batching import like_length
 from rlanything_agents.models.master_weights import MasterAdamW
 from rlanything_agents.models.pretrained import trained
+from rlanything_agents.training.update import TrainingError
 
-__all__ = ["NothingToImitate", "Row", "fit", "row_of"]
+__all__ = ["Row", "fit", "row_of"]
 
 
 KEEP_S = 300.0
 """Seconds between two states that `fit` keeps; storing one of SmolLM2-135M takes about two seconds and 2 GB."""
-
-
-class NothingToImitate(ValueError):
-    """There are no demonstrations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +79,10 @@ def fit(
         Mean loss per epoch, nats per learnt token.
 
     Raises:
-        NothingToImitate: There are no rows.
+        TrainingError: There are no rows.
     """
     if not rows:
-        raise NothingToImitate(
+        raise TrainingError(
             "the warm start has no demonstrations: the expert solved no task; raise warm_start.max_steps or "
             "warm_start.demonstrations"
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rlanything_agents.engines.batching import common_prefix
-from rlanything_agents.training.samples import Sample, SampleError
+from rlanything_agents.training.samples import Sample
 
 __all__ = ["Row", "end_to_end", "joined", "micro_batches", "optimizer_batches", "prompt_rows"]
 
@@ -87,12 +87,7 @@ def optimizer_batches(samples: Sequence[Sample], steps: int, rng: np.random.Gene
     Samples without weight are left out; with fewer samples than steps there are fewer batches. Samples that share most
     of their tokens, such as the votes on one long prompt or the turns of one episode, follow each other in the shuffled
     order, so that few of them are separated and what they share is computed once.
-
-    Raises:
-        SampleError: ``steps`` is less than 1.
     """
-    if steps < 1:
-        raise SampleError(f"an update takes at least 1 optimizer step, got {steps}")
     useful = [sample for sample in samples if any(sample.weights)]
     shuffled = [useful[k] for k in rng.permutation(len(useful))]
     families: dict[int | tuple[int, ...], list[int]] = {}

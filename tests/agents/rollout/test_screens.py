@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 import rlanything_envs  # noqa: F401  (registers the environments)
-from rlanything_agents.config import RunConfig
+from rlanything_agents.config import ConfigError, RunConfig
 from rlanything_agents.config.run import RolloutConfig
-from rlanything_agents.rollout.screens import WIDTH, NoScreen, Screens
+from rlanything_agents.rollout.screens import WIDTH, Screens
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.records import store_screens
 
@@ -42,7 +42,7 @@ def test_a_picture_is_the_screen_after_the_turn() -> None:
 
 
 def test_an_environment_without_a_screen_is_refused() -> None:
-    with pytest.raises(NoScreen, match=r"rollout\.screenshots"):
+    with pytest.raises(ConfigError, match=r"rollout\.screenshots"):
         Screens(gym.make("RLAnything/AlfWorld-v0"))
 
 

@@ -29,7 +29,8 @@ from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training import imitation
-from rlanything_agents.training.imitation import NothingToImitate, Row, _rate, fit
+from rlanything_agents.training.imitation import Row, _rate, fit
+from rlanything_agents.training.update import TrainingError
 from rlanything_envs.alfworld import words as alfworld_words
 from rlanything_envs.osworld.short import words as osworld_words
 from rlanything_envs.views import get_view
@@ -151,7 +152,7 @@ def test_fit_learns_deterministically_and_reports(rows: list[Row]) -> None:
     assert calls == [(i + 1, steps) for i in range(steps)]
     assert torch.equal(train(0)[1], weights)
     assert not torch.equal(train(1)[1], weights)
-    with pytest.raises(NothingToImitate, match="the expert solved no task"):
+    with pytest.raises(TrainingError, match="the expert solved no task"):
         fit(tiny(), [], epochs=1, batch_size=1, learning_rate=1e-3, seed=0)
 
 

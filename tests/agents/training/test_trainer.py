@@ -652,12 +652,6 @@ def test_nothing_to_learn(tokenizer):
     assert distance(model, build_model()) == 0.0
 
 
-def test_fewer_samples_than_steps(tokenizer):
-    made = rows(build_trajectories(build_model(), count=2))
-    stats = SampleTrainer(build_model(), tokenizer, TrainerConfig(optimizer_steps=4)).update(made)
-    assert stats.optimizer_steps == 2
-
-
 def test_learns_a_rewarded_token(tokenizer):
     """End to end: a policy gradient moves the probability of the rewarded answer up."""
     model = build_model()

@@ -8,14 +8,10 @@ from typing import Any
 import gymnasium as gym
 
 from rlanything_agents.rollout.trajectory import outcome_of
-from rlanything_task_pools import Task
+from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.osworld import keys
 
-__all__ = ["NoKeys", "Oracle", "Played", "play_oracle"]
-
-
-class NoKeys(ValueError):
-    """No keys are known that reach the task's goal."""
+__all__ = ["Oracle", "Played", "play_oracle"]
 
 
 class Oracle:
@@ -26,14 +22,13 @@ class Oracle:
         evaluator: Name of one of the task's evaluators; the deciding one if None.
 
     Raises:
-        NoKeys: No keys are known for the task.
-        TaskFormatError: The task has no such evaluator.
+        TaskFormatError: The task has no such evaluator, or no keys are known for it.
     """
 
     def __init__(self, task: Task, evaluator: str | None = None) -> None:
         self._lines = keys(task, evaluator)
         if not self._lines:
-            raise NoKeys(f"task {task.id}: no keys are known that reach its goal")
+            raise TaskFormatError(f"task {task.id}: no keys are known that reach its goal")
         self._next = 0
 
     def __len__(self) -> int:
@@ -74,7 +69,7 @@ def play_oracle(env: gym.Env[Any, Any], task: Task, evaluator: str | None = None
         evaluator: Name of the evaluator whose keys are typed; with any but the deciding one the episode should fail.
 
     Raises:
-        NoKeys: No keys are known for the task.
+        TaskFormatError: No keys are known for the task.
     """
     oracle = Oracle(task, evaluator)
     observation, _ = env.reset(options={"task": task})

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import gymnasium as gym
 import pytest
 
-from rlanything_agents.domains.osworld.oracle import NoKeys, Oracle, play_oracle
+from rlanything_agents.domains.osworld.oracle import Oracle, play_oracle
 from rlanything_envs.osworld.env import OSWorldEnv
-from rlanything_task_pools import Task
+from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.osworld import DOMAIN, SIMULATOR_KINDS, read_payload
 from rlanything_task_pools.osworld.generate import HELD_OUT
 
@@ -52,7 +52,7 @@ def test_an_oracle_says_done_for_ever() -> None:
 def test_a_task_without_known_keys_is_refused() -> None:
     task = task_of("count_lines")
     other = Task(domain=task.domain, goal=task.goal, payload={**task.payload, "source": {"id": "somewhere"}})
-    with pytest.raises(NoKeys, match=r"osworld-"):
+    with pytest.raises(TaskFormatError, match=r"osworld-"):
         Oracle(other)
 
 
