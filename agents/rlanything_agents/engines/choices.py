@@ -14,7 +14,7 @@ as answers reach them; and so are the parts that different forms share: the ids 
 
 llguidance 1.9.1 in place of this module, behind the same caches, left 36 % of an iteration outside the models (``python
 -m benchmarks.loop --clock cpu --rounds 0 --iterations 2``), against the 19.5 % in CHANGELOG.md: about 1.26 times
-as long, from two runs on different days.
+as long, from two separate runs.
 """
 
 from __future__ import annotations
