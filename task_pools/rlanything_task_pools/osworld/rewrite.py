@@ -75,21 +75,23 @@ def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[st
         "maxProperties": 1,
         "additionalProperties": False,
     }
-    start = _start_schema(task, payload) if "start" in operators else {}
+    start = _start_schema(task, payload, operators) if "start" in operators else {}
     if not start:
         return instruction
     parts = {"instruction": instruction} if instruction["properties"] else {}
     return nullable(parts | {"start": nullable(start)}, KEPT)
 
 
-def _start_schema(task: Task, payload: Payload) -> dict[str, Any]:
-    """The parts of a start that can change."""
+def _start_schema(task: Task, payload: Payload, operators: Sequence[str]) -> dict[str, Any]:
+    """The parts of a start that can change, for any evaluator that a proposal may name."""
     if flaw(task) is not None:
         return {}
-    origin = Origin.of(payload)
+    names = payload.evaluators if "evaluator" in operators else [payload.current]
+    origins = [Origin.of(payload.model_copy(update={"current": name})) for name in names]
+    origin, done = origins[0], dict.fromkeys(path for one in origins for path in one.several_parts())
     parts = {
         "closed": (origin.windows(), "what the agent has to open itself; [] opens all"),
-        "done": (origin.several_parts(), "files of the work that are finished at the start"),
+        "done": (done, "files of the evaluator's work that are finished at the start"),
         "copies": (origin.copied(), "files that lie on the Desktop once more, under another name"),
     }
     return {
@@ -206,13 +208,16 @@ def _allow(parent: Payload, name: str, text: str, operators: Sequence[str]) -> N
         raise Refused("operator_off", "another evaluator is asked for, and such rewrites are not enabled")
     plain, known = parent.instructions[name], parent.hints.get(name, ())
     templates = [told(plain, known[:count]).split() for count in range(len(known) + 1)]
-    if text.split() not in templates and "words" not in operators:
+    listed = text.split() in templates
+    if not listed and "words" not in operators:
         raise Refused("operator_off", "the instruction is not a plain one with known hints, and no other is enabled")
     hinted = len(text.split()) != len(plain.split())
     if name == parent.current and not {"hints", "words"} & set(operators):
         raise Refused("operator_off", "the instruction changes, and such rewrites are not enabled")
-    if hinted and text.split() in templates and not {"hints", "words"} & set(operators) and not _given(parent):
+    if hinted and listed and not {"hints", "words"} & set(operators) and not _given(parent):
         raise Refused("operator_off", "hints are given, and such rewrites are not enabled")
+    if listed:  # a long hint may have more words of another instruction
+        return
     if missing := lost(plain, text):
         raise Refused("meaning_lost", f"{name}: {missing}")
     nearest = max(parent.instructions, key=lambda other: likeness(parent.instructions[other], text))

@@ -168,8 +168,9 @@ def test_describe_and_schema():
     json.dumps(schema)
 
 
-def test_the_texts_of_the_schema_are_proved():
-    task = generate(0, kinds="edit_csv", difficulty=0)
+@pytest.mark.parametrize("kind", ["edit_csv", "edit_config", "rename_files"])
+def test_the_texts_of_the_schema_are_proved(kind):
+    task = generate(0, kinds=kind, difficulty=0)
     domain = DOMAIN.with_operators(["evaluator", "hints"])
     proved = 0
     for name, value in domain.proposal_schema(task)["properties"].items():

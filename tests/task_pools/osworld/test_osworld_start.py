@@ -62,6 +62,19 @@ def test_one_proposal_decides_evaluator_instruction_and_start():
     assert (made.proof, keys(made)) == ((), []), "the known keys are for the other start"
 
 
+def test_the_schema_lists_the_work_of_every_evaluator():
+    task = generate(0, kinds="rename_files", difficulty=0)
+
+    def listed(domain):
+        schema = domain.proposal_schema(task)["properties"]["start"]["anyOf"][1]["properties"]
+        return schema["done"]["anyOf"][1]["items"]["enum"] if "done" in schema else []
+
+    assert listed(DOMAIN) == [
+        *dict.fromkeys([*parts(generate(0, kinds="rename_files", difficulty=0.5)), *parts(RENAMES)])
+    ]
+    assert listed(DOMAIN.with_operators(["start"])) == [], "one file is the whole work"
+
+
 def test_a_closed_window_and_back():
     made = started(RENAMES, closed=[FOLDER])
     assert made.payload["config"] == RENAMES.payload["config"][:-1]
