@@ -49,7 +49,7 @@ def model_judge(parts: RunParts, run: Path, votes: int) -> Judge:
 
     Raises:
         StudyError: The run has no final weights.
-        Unsupervised: The reward model does not judge steps.
+        ConfigError: The reward model does not judge steps.
     """
     weights = weights_of(RunFolder(run)) / "judge"
     reward_model = get_step_supervision(parts.config.domain).reviewer(parts.config, parts.judge_model).judge

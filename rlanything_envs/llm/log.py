@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rlanything_envs.llm.budget import Usage
+from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.generator import Prompt, SamplingParams
 
 try:
@@ -25,7 +26,7 @@ try:
 except ImportError:  # Windows: appends of one process are still ordered, those of several may mix
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["REDACTED", "LogFormatError", "PromptLog", "Record", "prompt_key", "read_log", "redact", "usage_of"]
+__all__ = ["REDACTED", "PromptLog", "Record", "prompt_key", "read_log", "redact", "usage_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +43,6 @@ _BEARER = re.compile(r"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{8,}")
 _PREFIXED = re.compile(r"\b(?:sk|pk|rk|hf|gsk|ghp|gho|ghs|xai|nvapi|AKIA|AIza)[-_]?(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{16,}")
 
 _NAMES = re.compile(r"(?i)\A(?:proxy-)?(?:authorization|x-api-key|api[-_]?key|access[-_]?token|cookie)\Z")
-
-
-class LogFormatError(ValueError):
-    """A complete line of a log is not a record of this version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +89,10 @@ class Record:
         """Read and check the mapping that `to_dict` returns.
 
         Raises:
-            LogFormatError: The value is not such a mapping.
+            GeneratorError: The value is not such a mapping.
         """
         if not isinstance(data, dict) or data.get("v") != _VERSION:
-            raise LogFormatError(f"not a record of version {_VERSION}")
+            raise GeneratorError(f"not a record of version {_VERSION}")
         types: dict[str, type | tuple[type, ...]] = {
             "key": str,
             "sample": int,
@@ -112,14 +109,14 @@ class Record:
         }
         for name, kind in types.items():
             if name not in data or not isinstance(data[name], kind):
-                raise LogFormatError(f"field {name!r} is missing or of the wrong type")
+                raise GeneratorError(f"field {name!r} is missing or of the wrong type")
         if data["finish_reason"] not in ("stop", "length", "error"):
-            raise LogFormatError(f"unknown finish_reason {data['finish_reason']!r}")
+            raise GeneratorError(f"unknown finish_reason {data['finish_reason']!r}")
         usage = data["usage"]
         counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
         good = [count for count in counts if type(count) is int and count >= 0]
         if len(good) != 2:
-            raise LogFormatError("field 'usage' needs 'prompt_tokens' and 'completion_tokens', at least 0")
+            raise GeneratorError("field 'usage' needs 'prompt_tokens' and 'completion_tokens', at least 0")
         values = {name: data[name] for name in types if name != "usage"}
         return cls(**values, usage=Usage(good[0], good[1], bool(usage.get("estimated"))))
 
@@ -196,7 +193,7 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[Record]:
 
     Raises:
         FileNotFoundError: There is no such file.
-        LogFormatError: A line is JSON but not a record; the message names file and line.
+        GeneratorError: A line is JSON but not a record; the message names file and line.
     """
     with Path(path).open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -209,8 +206,8 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[Record]:
                 continue
             try:
                 record = Record.from_dict(data)
-            except LogFormatError as error:
-                raise LogFormatError(f"{path}, line {number}: {error}") from None
+            except GeneratorError as error:
+                raise GeneratorError(f"{path}, line {number}: {error}") from None
             yield record
 
 

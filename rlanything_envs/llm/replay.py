@@ -44,7 +44,7 @@ class RecordedAnswers:
             are sent again.
 
     Raises:
-        LogFormatError: The file is not such a log.
+        GeneratorError: The file is not such a log.
     """
 
     def __init__(self, path: str | os.PathLike[str], model: str | None = None, *, failures: bool = False) -> None:
@@ -90,7 +90,7 @@ class ReplayGenerator:
 
     Raises:
         FileNotFoundError: There is no such file.
-        LogFormatError: The file is not such a log.
+        GeneratorError: The file is not such a log.
 
     Examples:
         >>> import tempfile

@@ -13,7 +13,7 @@ from fuzz_tasks import task
 
 from rlanything_agents.engines.controls import read_object
 from rlanything_agents.reward_models.step_judge import parse_score
-from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, read_unit_test
+from rlanything_agents.reward_models.unit_test_answers import read_unit_test
 from rlanything_envs.alfworld.commands import read_answer, to_command
 from rlanything_envs.alfworld.short import read as read_short_alfworld
 from rlanything_envs.alfworld.tools import TOOLS as ALFWORLD_TOOLS
@@ -26,8 +26,8 @@ from rlanything_envs.curriculum import JudgedEpisode, JudgedStep, LLMSummariser,
 from rlanything_envs.curriculum.llm_rewriter import read_proposal
 from rlanything_envs.errors import Unreadable
 from rlanything_envs.llm import ScriptedGenerator
-from rlanything_envs.llm.errors import RequestFailed
-from rlanything_envs.llm.log import LogFormatError, read_log
+from rlanything_envs.llm.errors import GeneratorError, RequestFailed
+from rlanything_envs.llm.log import read_log
 from rlanything_envs.llm.wire import is_about_length, parse_answer, retry_after
 from rlanything_envs.osworld.actions import read_action
 from rlanything_envs.osworld.clicks import clicks_of
@@ -39,7 +39,7 @@ from rlanything_envs.osworld.tools import TOOLS as OSWORLD_TOOLS
 from rlanything_envs.tools import ToolCallError
 from rlanything_task_pools import Rejection, get_domain
 from rlanything_verifiers.alfworld import Game, World
-from rlanything_verifiers.coding import Run
+from rlanything_verifiers.coding import JudgeError, Run
 from rlanything_verifiers.coding.answers import AnswerError
 from rlanything_verifiers.coding.answers import read as read_answers
 from rlanything_verifiers.coding.checkers import Float, Lines, Python, TextChecker, Tokens, Unordered, YesNo
@@ -283,7 +283,7 @@ TARGETS = (
         "critique", of_text(_critique), (), lambda: [b"It went to the shelf. And more.", b'{"summary": "It went."}']
     ),
     Target("judgement", of_text(parse_score), (), lambda: [b"It helps. \\boxed{1}", b"\\boxed{-1}"]),
-    Target("unit test of a model", of_text(read_unit_test), (UnreadableTest,), lambda: [UNIT_TEST]),
+    Target("unit test of a model", of_text(read_unit_test), (JudgeError,), lambda: [UNIT_TEST]),
     Target("small program", of_text(read_program), (), lambda: [b"import sys\nprint(sum(map(int, sys.stdin)))\n"]),
     Target(
         "result of a function",
@@ -316,7 +316,7 @@ TARGETS = (
     Target(
         "log of prompts",
         of_file("prompts.jsonl", _log),
-        (LogFormatError,),
+        (GeneratorError,),
         lambda: [json.dumps(RECORD).encode()],
     ),
     Target("metrics for trackers", of_json(_named), (), lambda: [b'{"a": 1.5, "panels": {"b": {"rate": 1}}}']),

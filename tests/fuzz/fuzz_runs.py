@@ -12,8 +12,9 @@ from typing import Any
 from fuzz_table import Target, of_file
 
 from rlanything_agents.runs.manifest import damage
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.episodes import read_episodes
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.tools.benchmark.compare import compare_results
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.record import ResultFolder
@@ -116,11 +117,11 @@ def _view(path: Path) -> None:
     for name in ("stamp", "overview", "tasks", "slots/0", "index/1", "episodes/1/0"):
         try:
             json.loads(view.get(name))
-        except (ReadError, UnknownName):
+        except (RunFolderError, UnknownName):
             continue
     try:
         view.search(1, "mug")
-    except (ReadError, UnknownName):
+    except (RunFolderError, UnknownName):
         return
 
 
@@ -142,7 +143,7 @@ TARGETS = (
     Target(
         "stored episodes",
         of_file("episodes.jsonl.gz", lambda path: list(read_episodes(path))),
-        (ReadError,),
+        (RunFolderError,),
         lambda: [gzip.compress(_bytes(EPISODE) + b"\n", mtime=0)],
     ),
     Target(
@@ -150,13 +151,13 @@ TARGETS = (
         lambda content: of_file("episode.jsonl.gz", lambda path: list(read_episodes(path)))(
             gzip.compress(content.replace(b"\n", b" ") + b"\n", 1, mtime=0)
         ),
-        (ReadError,),
+        (RunFolderError,),
         lambda: [_bytes(EPISODE)],
     ),
     Target(
         "JSON of a run",
         of_file("config.json", lambda path: SafeFolder(path.parent).json("config.json")),
-        (ReadError,),
+        (RunFolderError,),
         lambda: [_bytes(CONFIG)],
     ),
     Target(

@@ -15,19 +15,15 @@ if TYPE_CHECKING:
 
     from rlanything_envs.conversation import Turn
 
-__all__ = ["Guess", "NoGuess", "guess_of"]
+__all__ = ["Guess", "guess_of"]
 
 
-class NoGuess(LookupError):
-    """The domain has no guesses: no admissible commands and no module ``guess``."""
-
-
-Guess = Callable[["Turn", "np.random.Generator"], str]
-"""Function from a turn of the environment and a random generator to an answer."""
+Guess = Callable[["Turn", "np.random.Generator"], str | None]
+"""Function from a turn of the environment and a random generator to an answer; None where none can be guessed."""
 
 
 def guess_of(domain: str) -> Guess:
-    """Guess function of a domain; that of a domain without one raises `NoGuess` where no commands are listed."""
+    """Guess function of a domain; that of a domain without one chooses among the commands that an environment lists."""
     place = f"{__package__}.{domain}.guess"
     try:
         found: Guess = import_module(place).guess
@@ -38,7 +34,7 @@ def guess_of(domain: str) -> Guess:
     return found
 
 
-def _command(turn: Turn, rng: np.random.Generator) -> str:
+def _command(turn: Turn, rng: np.random.Generator) -> str | None:
     if not turn.commands:
-        raise NoGuess("the environment lists no admissible_commands, and nothing is known of its domain")
+        return None
     return turn.commands[int(rng.integers(len(turn.commands)))]

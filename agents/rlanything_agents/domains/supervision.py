@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from rlanything_agents.config import RunConfig
+from rlanything_agents.config import ConfigError, RunConfig
 from rlanything_agents.domains.lessons import Expert, Lessons, School, demonstrate, judge_rows
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.reviewer import Reviewer
@@ -24,7 +24,6 @@ __all__ = [
     "ExpertLessons",
     "StepSupervision",
     "Supervision",
-    "Unsupervised",
     "get_step_supervision",
     "get_supervision",
 ]
@@ -37,16 +36,12 @@ SUPERVISED = {
 """Domain -> module of its ``SUPERVISION``. Any other domain trains without one: see `StepSupervision`."""
 
 
-class Unsupervised(LookupError):
-    """The domain lacks the demonstrations, labels or short judge texts that the run asks for."""
-
-
 class Supervision(Protocol):
     """Supervision of a domain."""
 
     @property
     def lessons(self) -> Lessons:
-        """Demonstrations for the warm start of both models; making their rows raises `Unsupervised` without any."""
+        """Demonstrations for the warm start of both models; making their rows raises `ConfigError` without any."""
         ...
 
     def reviewer(self, config: RunConfig, model: JudgeModel) -> Reviewer[Any]:
@@ -74,17 +69,17 @@ class StepSupervision:
         """Make an expert for one episode.
 
         Raises:
-            Unsupervised: The domain has no expert.
+            ConfigError: The domain has no expert.
         """
-        raise Unsupervised("the domain has no demonstrator: leave the warm start's lessons off")
+        raise ConfigError("the domain has no demonstrator: leave the warm start's lessons off")
 
     def heuristic_labels(self, trajectory: Trajectory) -> list[Judgement]:
         """Judgements of every step, from the messages alone, for the warm start of a judge.
 
         Raises:
-            Unsupervised: The domain has no heuristic labels.
+            ConfigError: The domain has no heuristic labels.
         """
-        raise Unsupervised("the domain has no heuristic labels: leave the warm start's lessons off")
+        raise ConfigError("the domain has no heuristic labels: leave the warm start's lessons off")
 
     def true_labels(self, payload: Mapping[str, Any], trajectory: Trajectory) -> list[int] | None:
         """True labels from the state of the world, one per step; None where the domain has none. They measure a judge
@@ -106,9 +101,9 @@ class StepSupervision:
         """One short text per step for a judge; a step's text does not depend on later steps.
 
         Raises:
-            Unsupervised: The domain has no short judge texts.
+            ConfigError: The domain has no short judge texts.
         """
-        raise Unsupervised("the domain has no short prompts for a judge: set environment.view to full")
+        raise ConfigError("the domain has no short prompts for a judge: set environment.view to full")
 
     def prompts(self, config: RunConfig, model: JudgeModel) -> StepPrompts:
         """Prompts and answers of a run's reward model, in the run's view."""
@@ -134,7 +129,7 @@ class ExpertLessons:
         supervision: Makes experts and heuristic labels.
 
     Raises:
-        Unsupervised: By both methods: there are no lessons in the run's view.
+        ConfigError: By both methods: there are no lessons in the run's view.
     """
 
     def __init__(self, supervision: StepSupervision) -> None:
@@ -184,7 +179,7 @@ class ExpertLessons:
 
     def _check(self, school: School) -> None:
         if school.config.view not in self.supervision.taught:
-            raise Unsupervised(
+            raise ConfigError(
                 f"the domain {school.config.domain!r} has no lessons in the {school.config.view} view: set "
                 f"environment.view to {self.supervision.taught[0]}, or leave the models' lessons off"
             )
@@ -203,9 +198,9 @@ def get_step_supervision(domain: str) -> StepSupervision:
     """Supervision of a domain whose reward model judges steps.
 
     Raises:
-        Unsupervised: The domain's reward model does not judge steps.
+        ConfigError: The domain's reward model does not judge steps.
     """
     supervision = get_supervision(domain)
     if not isinstance(supervision, StepSupervision):
-        raise Unsupervised(f"the reward model of the domain {domain!r} judges programs, not steps")
+        raise ConfigError(f"the reward model of the domain {domain!r} judges programs, not steps")
     return supervision

@@ -40,7 +40,8 @@ HOTTEST = 2.0
 
 
 class EngineFailed(RunMustStop):
-    """Engine that did not start, died, or did not load its weights; completions under way are discarded."""
+    """Engine or server that did not start, died, hides what training needs, or did not load its weights; the message
+    names the remedy. Completions under way are discarded."""
 
 
 def check_temperature(params: SamplingParams) -> None:

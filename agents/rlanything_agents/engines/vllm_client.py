@@ -20,11 +20,11 @@ from rlanything_agents.engines.controls import Controls, read_object
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature, seeded
 from rlanything_envs.llm import wire
 from rlanything_envs.llm.endpoint import Endpoint, Retries
-from rlanything_envs.llm.errors import EndpointRefused, RequestFailed, RunMustStop
+from rlanything_envs.llm.errors import EndpointRefused, RequestFailed
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.llm.openai import OpenAIGenerator
 
-__all__ = ["ServedGenerator", "ServedWeights", "UnfitServer", "VLLMClient", "WeightsLost"]
+__all__ = ["ServedGenerator", "ServedWeights", "VLLMClient", "WeightsLost"]
 
 _NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """Neutral parameters of each request; the server's defaults come from the checkpoint's ``generation_config.json``."""
@@ -38,10 +38,6 @@ LONGEST_SILENCE_S = 900.0
 RETRIES = Retries(attempts=6, total_s=1800.0)
 """Attempts of a request, and most seconds of all of them together."""
 _ALWAYS_THERE = ("/v1/completions", "/v1/models")
-
-
-class UnfitServer(RunMustStop):
-    """Server that hides what training needs, or that takes no new weights; the message names the right options."""
 
 
 class WeightsLost(EngineFailed):
@@ -128,7 +124,7 @@ class VLLMClient(OpenAIGenerator):
                 raise
             return None
         if self._lacking:  # the client goes on without the field, and with answers that nothing can learn from
-            raise UnfitServer(f"{self!r} refuses a form, see the warning above: it must be a vLLM server (0.32)")
+            raise EngineFailed(f"{self!r} refuses a form, see the warning above: it must be a vLLM server (0.32)")
         return completions if self._has_weights() else None
 
     def _has_weights(self) -> bool:
@@ -190,7 +186,7 @@ class VLLMClient(OpenAIGenerator):
                 if "lora" in path
                 else "start it with VLLM_SERVER_DEV_MODE=1, in a network of your own"
             )
-            raise UnfitServer(f"{self!r} cannot take new weights ({error}): {remedy}") from error
+            raise EngineFailed(f"{self!r} cannot take new weights ({error}): {remedy}") from error
         except RequestFailed as error:
             raise EngineFailed(
                 f"{self!r}, {path.partition('?')[0]}: {error.kind}: {error}: see the server's log"

@@ -23,14 +23,14 @@ from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines.completions import LEAST, CompletionReader
 from rlanything_agents.engines.handover import PROBE_PARAMS, reset_with_retries
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature
-from rlanything_agents.engines.vllm_client import ServedWeights, UnfitServer, VLLMClient
+from rlanything_agents.engines.vllm_client import ServedWeights, VLLMClient
 from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 from rlanything_agents.engines.weights import Weights
 from rlanything_envs.llm.choices import Repeat, pattern
 from rlanything_envs.llm.errors import EndpointRefused, RequestFailed
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
-__all__ = ["UnfitServer", "VLLMServerGenerator"]
+__all__ = ["VLLMServerGenerator"]
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class VLLMServerGenerator(VLLMClient):
         Raises:
             ValueError: A prompt is not a list of the model's ids, there is not one seed for each prompt, or vLLM does
                 not accept the temperature.
-            UnfitServer: The server hides its ids, takes no weights, or reports log-probabilities after temperature.
+            EngineFailed: The server hides its ids, takes no weights, or reports log-probabilities after temperature.
             EngineFailed: The server is out of reach, or lost its weights twice during the call.
             WeightsDiffer: The server has other weights than the trainer.
             EndpointRefused: The server refuses the key or the model.
@@ -156,7 +156,7 @@ class VLLMServerGenerator(VLLMClient):
 
         Raises:
             EngineFailed: The server is out of reach, or did not load them.
-            UnfitServer: The server takes no weights, or hides what training needs.
+            EngineFailed: The server takes no weights, or hides what training needs.
             WeightsDiffer: The server has other weights than the trainer.
         """
         if self._asleep:
@@ -177,7 +177,7 @@ class VLLMServerGenerator(VLLMClient):
         """Load the newest weights into the server for other processes, and return their name.
 
         Raises:
-            EngineFailed, UnfitServer, WeightsDiffer: See `wake`.
+            EngineFailed, WeightsDiffer: See `wake`.
         """
         self.wake()
         return self.served
@@ -209,7 +209,7 @@ class VLLMServerGenerator(VLLMClient):
         """Have the server load the newest weights; through the disk if it cannot read this machine's shared memory."""
         try:
             self._command(request, body(str(self._weights.path())))
-        except (EngineFailed, UnfitServer) as error:
+        except EngineFailed as error:
             # A server on this machine may run in a container of its own, or as another user.
             if _unreached(error) or not self._weights.leave_memory():
                 raise
@@ -221,7 +221,7 @@ class VLLMServerGenerator(VLLMClient):
         if self._packs is None:
             try:
                 info = self._read("/server_info?config_format=json").get("vllm_config")
-            except (EngineFailed, UnfitServer) as error:
+            except EngineFailed as error:
                 logger.info("%s", error)
                 info = None
             self._packs = WORKER_EXTENSION in str(info)
@@ -244,19 +244,19 @@ class VLLMServerGenerator(VLLMClient):
     def _forget(self, adapter: str) -> None:
         try:
             self._command("/v1/unload_lora_adapter", {"lora_name": adapter})
-        except (EngineFailed, UnfitServer) as error:  # it was restarted, or dropped it already
+        except EngineFailed as error:  # it was restarted, or dropped it already
             logger.info("%s", error)
 
     def _probe(self) -> None:
         """Sample one token at two temperatures and one of a form, to learn what the server's log-probabilities are.
 
         Raises:
-            UnfitServer: Ids or log-probabilities are missing, temperature changes the log-probabilities, or the server
+            EngineFailed: Ids or log-probabilities are missing, temperature changes the log-probabilities, or the server
                 does not keep to a form.
         """
         first, second = (self._tops(temperature, 5) for temperature in (1.0, 2.0))
         if any(abs(first[token] - second[token]) > _SAME for token in first.keys() & second.keys()):
-            raise UnfitServer(
+            raise EngineFailed(
                 f"{self!r} reports log-probabilities that temperature has changed: start it with "
                 "--logprobs-mode raw_logprobs, its default"
             )
@@ -269,9 +269,9 @@ class VLLMServerGenerator(VLLMClient):
         except (EngineFailed, EndpointRefused) as error:
             if _unreached(error):
                 raise
-            raise UnfitServer(f"{self!r} refuses a form ({error}): {_FORMS}") from error
+            raise EngineFailed(f"{self!r} refuses a form ({error}): {_FORMS}") from error
         if self._reader.end not in found or len(found) == _MOST_TOPS:
-            raise UnfitServer(f"{self!r} allows the ids {sorted(found)} where a form ends: {_FORMS}")
+            raise EngineFailed(f"{self!r} allows the ids {sorted(found)} where a form ends: {_FORMS}")
         ends = {token for token in found if token >= len(texts) or not (texts[token] and word.startswith(texts[token]))}
         self._reader = CompletionReader(self._tokenizer, self._weights.vocabulary, ends)
         self._probed = True
@@ -293,7 +293,7 @@ class VLLMServerGenerator(VLLMClient):
         logprobs = choice.get("logprobs")
         tops = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
         if not choice.get("token_ids") or not isinstance(tops, list) or not tops or not isinstance(tops[0], dict):
-            raise UnfitServer(
+            raise EngineFailed(
                 f"{self!r} does not return the ids it samples and their log-probabilities: nothing can learn from "
                 "its text; it must be a vLLM server (0.32)"
             )

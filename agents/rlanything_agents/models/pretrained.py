@@ -31,7 +31,7 @@ from rlanything_agents.models.checkpoint import (
     checkpoint_source,
 )
 from rlanything_agents.models.precision import precision_of
-from rlanything_agents.models.template import ChatTemplate, TemplateError
+from rlanything_agents.models.template import ChatTemplate
 from rlanything_envs.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def load_template(config: CheckpointConfig) -> ChatTemplate:
     tokenizer: PreTrainedTokenizerBase = _read(AutoTokenizer, config, "tokenizer")
     try:
         template = ChatTemplate(tokenizer, thinking=config.thinking is not None)
-    except TemplateError as error:
+    except CheckpointError as error:
         raise CheckpointError(f"{config.checkpoint}: {error}") from error
     tokenizer.eos_token = tokenizer.convert_ids_to_tokens(template.end_id)  # engines stop there
     if tokenizer.pad_token_id is None:

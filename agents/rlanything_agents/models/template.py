@@ -15,7 +15,12 @@ from jinja2 import TemplateError as JinjaError
 from tokenizers import AddedToken
 from transformers import PreTrainedTokenizerBase, ProcessorMixin
 
-__all__ = ["ChatTemplate", "Message", "TemplateError"]
+from rlanything_agents.models.checkpoint import CheckpointError
+
+__all__ = [
+    "ChatTemplate",
+    "Message",
+]
 
 Message = Mapping[str, Any]
 """Message of a chat: ``role``, and ``content``, a text or a list of parts such as ``{"type": "text", "text": str}`` or
@@ -27,10 +32,6 @@ PLACEHOLDER = "XresponseX"
 FIXED = {"date_string": "01 Jan 2026"}
 """Fixed values for variables that templates take from the clock: a run that continues tomorrow must read the same
 text as today."""
-
-
-class TemplateError(ValueError):
-    """Chat template that cannot be used, or images that do not match its tokens."""
 
 
 class ChatTemplate:
@@ -45,7 +46,7 @@ class ChatTemplate:
         end_id: Id of the special token that closes a response.
 
     Raises:
-        TemplateError: There is no template, the tokenizer is not a fast one, no special token closes a response, or
+        CheckpointError: There is no template, the tokenizer is not a fast one, no special token closes a response, or
             the template changes an earlier response when the chat goes on.
     """
 
@@ -58,9 +59,9 @@ class ChatTemplate:
     ) -> None:
         self._renderer = processor or tokenizer
         if not self._renderer.chat_template:
-            raise TemplateError("the tokenizer has no chat template: use an instruction-tuned checkpoint")
+            raise CheckpointError("the tokenizer has no chat template: use an instruction-tuned checkpoint")
         if not tokenizer.is_fast:
-            raise TemplateError(f"{type(tokenizer).__name__} is not a fast tokenizer: convert it to tokenizer.json")
+            raise CheckpointError(f"{type(tokenizer).__name__} is not a fast tokenizer: convert it to tokenizer.json")
         self.tokenizer = tokenizer
         self._options = {**FIXED, "enable_thinking": thinking, "thinking": thinking}
         self._marks = {i for i, token in tokenizer.added_tokens_decoder.items() if _is_mark(token)}
@@ -68,7 +69,9 @@ class ChatTemplate:
         self.end_id = self._find_end()
         self._end = tokenizer.added_tokens_decoder[self.end_id].content
         if not self._after_response([*_OPENING, _assistant(PLACEHOLDER), _user("on")]).startswith(self._closing):
-            raise TemplateError("the chat template closes a response otherwise when the chat goes on: it cannot append")
+            raise CheckpointError(
+                "the chat template closes a response otherwise when the chat goes on: it cannot append"
+            )
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Ids of a chat up to the model's next response.
@@ -77,7 +80,7 @@ class ChatTemplate:
             messages: Messages with ``role`` and ``content``; their content is untrusted.
 
         Raises:
-            TemplateError: The template refuses such a chat.
+            CheckpointError: The template refuses such a chat.
         """
         return self.prompts([messages])[0]
 
@@ -85,7 +88,7 @@ class ChatTemplate:
         """Ids of several chats, each as `prompt` gives them, with one call of the tokenizer.
 
         Raises:
-            TemplateError: The template refuses one of the chats.
+            CheckpointError: The template refuses one of the chats.
         """
         return self._encode([self._render(chat) for chat in self._safe(chats)])
 
@@ -124,7 +127,7 @@ class ChatTemplate:
         """Strip a text and escape every special token in it: ``<|im_end|>`` becomes ``(im_end)``.
 
         Raises:
-            TemplateError: The tokenizer treats ordinary words as special tokens, and no escape removes them.
+            CheckpointError: The tokenizer treats ordinary words as special tokens, and no escape removes them.
         """
         return self._all_safe([text])[0]
 
@@ -143,7 +146,9 @@ class ChatTemplate:
                 return texts
             for at in unsafe:
                 texts[at] = self._escaped(texts[at])
-        raise TemplateError(f"the tokenizer takes ordinary words for marks, such as those of {texts[unsafe[0]][:80]!r}")
+        raise CheckpointError(
+            f"the tokenizer takes ordinary words for marks, such as those of {texts[unsafe[0]][:80]!r}"
+        )
 
     def _escaped(self, text: str) -> str:
         encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
@@ -157,12 +162,12 @@ class ChatTemplate:
         """The chats with all texts in them escaped.
 
         Raises:
-            TemplateError: A message calls a tool, or is the result of a call.
+            CheckpointError: A message calls a tool, or is the result of a call.
         """
         for chat in chats:
             for message in chat:
                 if message["role"] == "tool" or "tool_calls" in message:
-                    raise TemplateError(
+                    raise CheckpointError(
                         "a chat has tool calls, and models act in text here: play it without tools, or train with "
                         "another trainer (docs/howto/tools.md)"
                     )
@@ -189,13 +194,13 @@ class ChatTemplate:
                 )
             )
         except (JinjaError, ValueError) as error:
-            raise TemplateError(f"the chat template refuses a chat of user and assistant: {error}") from error
+            raise CheckpointError(f"the chat template refuses a chat of user and assistant: {error}") from error
 
     def _after_response(self, messages: Sequence[Message], *, opens: bool = True) -> str:
         """Text that the template writes after the response."""
         _, placeholder, after = self._render(messages, opens=opens).partition(PLACEHOLDER)
         if not placeholder:
-            raise TemplateError("the chat template leaves out the assistant's response")
+            raise CheckpointError("the chat template leaves out the assistant's response")
         return after
 
     def _find_end(self) -> int:
@@ -205,7 +210,9 @@ class ChatTemplate:
             return first[0]
         end: int | None = self.tokenizer.eos_token_id
         if end is None:
-            raise TemplateError("the chat template closes a response with no mark, and the tokenizer has no eos token")
+            raise CheckpointError(
+                "the chat template closes a response with no mark, and the tokenizer has no eos token"
+            )
         return end
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from rlanything_verifiers.coding import JudgeError, Test
 
-__all__ = ["MAX_ANSWER", "MAX_TEXT", "UnreadableTest", "read_unit_test"]
+__all__ = ["MAX_ANSWER", "MAX_TEXT", "read_unit_test"]
 
 MAX_ANSWER = 200_000
 """Longest answer that is read, in characters."""
@@ -37,10 +37,6 @@ _PAIR = ("input", "output")
 _INPUTS, _OUTPUTS = ("stdin", "input", "test_input"), ("stdout", "output", "test_output", "expected_output", "expected")
 
 
-class UnreadableTest(ValueError):
-    """The text holds no test; the message names what is missing."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Field:
     """A labelled text."""
@@ -57,14 +53,14 @@ def read_unit_test(answer: str) -> Test:
     Test(stdin='1 2\n', stdout='3\n')
 
     Raises:
-        UnreadableTest: There is no complete test in it, or it is too long.
+        JudgeError: There is no complete test in it, or it is too long.
     """
     if len(answer) > MAX_ANSWER:
-        raise UnreadableTest(f"the answer has {len(answer)} characters; at most {MAX_ANSWER} are read")
+        raise JudgeError(f"the answer has {len(answer)} characters; at most {MAX_ANSWER} are read")
     text = answer.rpartition(_AFTER_THINKING)[2].replace("\r\n", "\n").replace("\r", "\n")
     pair = _labelled(text) or _json(text)
     if pair is None:
-        raise UnreadableTest("there is no pair of a test input and a test output")
+        raise JudgeError("there is no pair of a test input and a test output")
     return make_test(*pair)
 
 
@@ -72,17 +68,14 @@ def make_test(stdin: str, stdout: str) -> Test:
     """Make a test of bounded size, both texts of which end with a newline.
 
     Raises:
-        UnreadableTest: A text is empty, too long, or cannot be encoded as UTF-8.
+        JudgeError: A text is empty, too long, or cannot be encoded as UTF-8.
     """
     for name, text in (("input", stdin), ("output", stdout)):
         if not text.strip():
-            raise UnreadableTest(f"the test {name} is empty")
+            raise JudgeError(f"the test {name} is empty")
         if len(text) > MAX_TEXT:
-            raise UnreadableTest(f"the test {name} has {len(text)} characters; at most {MAX_TEXT} are run")
-    try:
-        return Test(*(text if text.endswith("\n") else f"{text}\n" for text in (stdin, stdout)))
-    except JudgeError as error:
-        raise UnreadableTest(str(error)) from None
+            raise JudgeError(f"the test {name} has {len(text)} characters; at most {MAX_TEXT} are run")
+    return Test(*(text if text.endswith("\n") else f"{text}\n" for text in (stdin, stdout)))
 
 
 def _labelled(text: str) -> tuple[str, str] | None:

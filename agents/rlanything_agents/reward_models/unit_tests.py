@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, read_unit_test
+from rlanything_agents.reward_models.unit_test_answers import read_unit_test
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.curriculum.prompting import render
@@ -48,7 +48,7 @@ class TestStyle(Protocol):
         """Parse the test in an answer.
 
         Raises:
-            UnreadableTest: The answer holds no test.
+            JudgeError: The answer holds no test.
         """
         ...
 
@@ -173,7 +173,7 @@ class UnitTestWriter:
         try:
             test = self.style.read_test(answer)
             check_job(Job("", [test], problem.checker, entry_point=problem.entry_point))
-        except (UnreadableTest, JudgeError) as error:
+        except JudgeError as error:
             return WrittenTest(answer.text, None, str(error), False, *ids)
         return WrittenTest(answer.text, test, "", False, *ids)
 

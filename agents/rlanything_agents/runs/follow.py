@@ -16,10 +16,9 @@ from rlanything_agents.runs.learners import make_both
 from rlanything_agents.runs.stopping import RunStopped
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, detecting_loss
-from rlanything_agents.training.ranks.launch import RanksError
 from rlanything_agents.training.ranks.packing import unpacked
-from rlanything_agents.training.samples import SampleError
 from rlanything_agents.training.update import TrainingError
+from rlanything_envs.llm.errors import RunMustStop
 
 __all__ = ["execute", "follow"]
 
@@ -42,7 +41,7 @@ def follow() -> int:
             learners = _prepare(ranks)
             while (command := ranks.receive())["do"] != "end":
                 execute(command, learners[command["role"]], ranks)
-    except (RanksError, TrainingError, SampleError):
+    except (TrainingError, RunMustStop):
         return 2
     except ProcessLost:
         return RunStopped.TRY_LATER
@@ -57,7 +56,7 @@ def _prepare(ranks: Ranks) -> Mapping[Role, Learner]:
         learners = make_both(config)
     except (ValueError, LookupError, RuntimeError, ImportError, OSError) as error:
         ranks.report(f"{type(error).__name__}: {error}")
-        raise RanksError("the models cannot be made") from error
+        raise TrainingError("the models cannot be made") from error
     ranks.report()
     return learners
 

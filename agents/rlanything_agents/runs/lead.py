@@ -16,10 +16,10 @@ from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.stopping import RunStopped
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, detecting_loss
-from rlanything_agents.training.ranks.launch import RanksError, launched, must_be_trainable
+from rlanything_agents.training.ranks.launch import launched, must_be_trainable
 from rlanything_agents.training.ranks.packing import packed
 from rlanything_agents.training.samples import Sample
-from rlanything_agents.training.update import Trainer, UpdateStats
+from rlanything_agents.training.update import Trainer, TrainingError, UpdateStats
 
 __all__ = ["LeadingTrainer", "check_launch", "leading"]
 
@@ -104,7 +104,7 @@ def leading(config: RunConfig, learners: Learners, ranks: Ranks | None) -> Itera
         ranks: All training processes; None or a single one changes nothing.
 
     Raises:
-        RanksError: Another process could not make the models.
+        TrainingError: Another process could not make the models.
         RunStopped: A process is lost, or the launcher ends this one.
     """
     if ranks is None or ranks.size == 1:
@@ -115,7 +115,7 @@ def leading(config: RunConfig, learners: Learners, ranks: Ranks | None) -> Itera
             ranks.send(config.model_dump(mode="json"))
             if failed := [(number, error) for number, error in enumerate(ranks.report()) if error]:
                 number, message = failed[0]
-                raise RanksError(f"training process {number} of {ranks.size}: {message}")
+                raise TrainingError(f"training process {number} of {ranks.size}: {message}")
             for role, learner in learners.both.items():
                 learner.trainer = LeadingTrainer(role, learner, ranks)
             yield
@@ -163,11 +163,11 @@ def check_launch(config: RunConfig, ranks: Ranks | None) -> None:
     """Check that a run can be trained by the processes that were launched.
 
     Raises:
-        RanksError: It cannot, or several processes were launched and none of them leads.
+        TrainingError: It cannot, or several processes were launched and none of them leads.
     """
     launch = launched()
     if ranks is None and launch.size > 1:
-        raise RanksError(
+        raise TrainingError(
             f"{launch.size} processes have been launched, and each would be a run of its own: use `rlanything train`, "
             "or let one of them lead (rlanything_agents.training.ranks)"
         )

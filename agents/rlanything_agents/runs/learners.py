@@ -113,7 +113,7 @@ class Learners:
         This holds for the server of the role and for copies of the model, but not for an engine in this process.
 
         Raises:
-            EngineFailed, UnfitServer: The server does not load the weights.
+            EngineFailed: The server does not load the weights.
         """
         self._kept[role] = self.for_copies(role)
         try:
@@ -129,7 +129,7 @@ class Learners:
             model's server, where it has one.
 
         Raises:
-            EngineFailed, UnfitServer: The server does not load the weights.
+            EngineFailed: The server does not load the weights.
         """
         engine = self._engines[role]
         if isinstance(engine, Serving):

@@ -38,7 +38,6 @@ from rlanything_agents.runs.rewriting import make_curriculum, make_summariser, o
 from rlanything_agents.runs.stopping import RunStopped, resumably
 from rlanything_agents.runs.storage import storing
 from rlanything_agents.runs.stored.episodes import read_episodes
-from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.runs.summary import accepted_rewrites, installed_versions, summarise
 from rlanything_agents.runs.tracking import Tracking, evaluation_metrics, iteration_metrics
 from rlanything_agents.runs.warm_start import warm_start
@@ -73,7 +72,7 @@ def train(
         The content of ``summary.json``.
 
     Raises:
-        RanksError: There are several processes and none of them leads, or they cannot train together.
+        TrainingError: There are several processes and none of them leads, or they cannot train together.
         RunFolderError: The folder belongs to another run or is in use, or the reused warm start does not fit.
         UnknownName: The domain is not installed, or has no such view.
         ValueError: The domain rejects its knobs or operators.
@@ -350,7 +349,7 @@ class Run:
             episodes = sorted(
                 (episode.model_dump() for episode in read_episodes(newest)), key=lambda e: len(e["turns"])
             )
-        except ReadError as error:
+        except RunFolderError as error:
             self._say(f"the report shows no episodes: {error}")
             return []
         solved = [e for e in episodes if e["outcome"] == 1]

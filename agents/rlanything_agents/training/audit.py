@@ -16,7 +16,8 @@ from safetensors.torch import save_file
 
 from rlanything_agents.training.constrained import constrained
 from rlanything_agents.training.ranks.packing import packed, unpacked
-from rlanything_agents.training.samples import Sample, SampleError, check_vocabulary, unknown_tokens
+from rlanything_agents.training.samples import Sample, check_vocabulary, unknown_tokens
+from rlanything_agents.training.update import TrainingError
 
 __all__ = ["SAMPLED", "Difference", "kept", "read_samples", "rescored", "store_samples"]
 
@@ -77,18 +78,18 @@ def read_samples(file: Path) -> list[Sample]:
     """Read the samples of `store_samples`, from a file that is not trusted.
 
     Raises:
-        SampleError: The file is too large, or holds something else.
+        TrainingError: The file is too large, or holds something else.
         OSError: The file cannot be read.
     """
     if file.stat().st_size > MOST_BYTES:
-        raise SampleError(f"{file.stat().st_size} bytes; samples of an update have {MOST_BYTES} at most")
+        raise TrainingError(f"{file.stat().st_size} bytes; samples of an update have {MOST_BYTES} at most")
     try:
         with safe_open(file, framework="pt") as stored:
             return unpacked({name: stored.get_tensor(name) for name in stored.keys()})  # noqa: SIM118
-    except SampleError:
+    except TrainingError:
         raise
     except (SafetensorError, KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
-        raise SampleError(f"it holds no samples ({type(error).__name__}: {str(error)[:200]})") from None
+        raise TrainingError(f"it holds no samples ({type(error).__name__}: {str(error)[:200]})") from None
 
 
 @torch.no_grad()
@@ -96,7 +97,7 @@ def rescored(model: Any, samples: Sequence[Sample]) -> Difference:
     """Compare the log-probabilities of samples with those of a model's own forward pass.
 
     Raises:
-        SampleError: A token is outside of the model's vocabulary.
+        TrainingError: A token is outside of the model's vocabulary.
     """
     check_vocabulary(samples, model.config.get_text_config().vocab_size)
     away = [torch.zeros(0)]

@@ -108,7 +108,7 @@ class Learner:
         """Hand the current weights to an engine.
 
         Raises:
-            EngineFailed, UnfitServer: The engine does not load them.
+            EngineFailed: The engine does not load them.
             OSError: The weights cannot be written.
         """
         if not self.trainer.sharded:

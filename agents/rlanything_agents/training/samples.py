@@ -17,13 +17,10 @@ from itertools import pairwise
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.trajectory import PromptedTurn, Trajectory, is_free
+from rlanything_agents.training.update import TrainingError
 
 Allowed = tuple[int, ...]
 """Token ids that constrained decoding permitted at one position."""
-
-
-class SampleError(ValueError):
-    """Sample that no model can have produced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +54,16 @@ class Sample:
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.completion_ids:
-            raise SampleError("a sample needs at least one prompt token and one completion token")
+            raise TrainingError("a sample needs at least one prompt token and one completion token")
         columns = {"weights": self.weights, "advantages": self.advantages, "logprobs": self.logprobs}
         for name, column in columns.items():
             _same_length(name, len(column), len(self.completion_ids))
             if not all(map(math.isfinite, column)):
-                raise SampleError(f"{name} must be finite; found {_first_bad(column)}")
+                raise TrainingError(f"{name} must be finite; found {_first_bad(column)}")
         if min(self.weights) < 0:
-            raise SampleError(f"weights must not be negative; the smallest is {min(self.weights)}")
+            raise TrainingError(f"weights must not be negative; the smallest is {min(self.weights)}")
         if max(self.logprobs) > 1e-4:  # single-precision rounding of a probability of 1
-            raise SampleError(f"logprobs must not be positive; the largest is {max(self.logprobs)}")
+            raise TrainingError(f"logprobs must not be positive; the largest is {max(self.logprobs)}")
         if self.steps is not None:
             _same_length("steps", len(self.steps), len(self.completion_ids))
         if self.allowed is not None:
@@ -76,7 +73,7 @@ class Sample:
                 zip(self.completion_ids, self.weights, self.allowed, strict=True)
             ):
                 if weight and choice is not None and token not in sets.get(id(choice), ()):
-                    raise SampleError(f"completion token {t} (id {token}) is not among its allowed tokens")
+                    raise TrainingError(f"completion token {t} (id {token}) is not among its allowed tokens")
 
     def __len__(self) -> int:
         return len(self.prompt_ids) + len(self.completion_ids)
@@ -226,14 +223,14 @@ def check_vocabulary(samples: Sequence[Sample], vocab_size: int) -> None:
     """Refuse token ids outside ``0 <= id < vocab_size``.
 
     Raises:
-        SampleError: Names the row and the id.
+        TrainingError: Names the row and the id.
     """
     for row, sample in enumerate(samples):
         choices = {id(c): c for c in sample.allowed or () if c}  # many positions share one tuple
         for ids in (sample.prompt_ids, sample.completion_ids, *choices.values()):
             if not (min(ids) >= 0 and max(ids) < vocab_size):
                 bad = next(i for i in ids if not 0 <= i < vocab_size)
-                raise SampleError(f"sample {row}: token id {bad} is outside the vocabulary of {vocab_size}")
+                raise TrainingError(f"sample {row}: token id {bad} is outside the vocabulary of {vocab_size}")
 
 
 def step_weights(
@@ -250,12 +247,12 @@ def step_weights(
         Two lists with one entry per token: weights that sum to 1 over each step kept, and advantages.
 
     Raises:
-        SampleError: A step index without an advantage.
+        TrainingError: A step index without an advantage.
     """
     sizes = Counter(step for step in step_of_token if step is not None)
     for step in sizes:
         if not 0 <= step < len(step_advantages):
-            raise SampleError(f"step {step} has no advantage: there are {len(step_advantages)}")
+            raise TrainingError(f"step {step} has no advantage: there are {len(step_advantages)}")
     advantages = [0.0 if step is None else float(step_advantages[step]) for step in step_of_token]
     weights = [
         1.0 / sizes[step] if step is not None and advantage else 0.0
@@ -310,7 +307,7 @@ def trimmed(sample: Sample) -> Sample:
 
 def _same_length(name: str, length: int, expected: int) -> None:
     if length != expected:
-        raise SampleError(f"{name} has {length} entries for {expected} completion tokens")
+        raise TrainingError(f"{name} has {length} entries for {expected} completion tokens")
 
 
 def _first_bad(column: Sequence[float]) -> str:

@@ -46,7 +46,8 @@ from rlanything_agents.training.rows import end_to_end, micro_batches, optimizer
 from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed, unknown_tokens
 from rlanything_agents.training.shared_prompts import attention_share, restarts
 from rlanything_agents.training.tallies import Tallies, k3
-from rlanything_agents.training.update import SamplerDiffers, TrainingError, UpdateStats
+from rlanything_agents.training.update import TrainingError, UpdateStats
+from rlanything_envs.llm.errors import RunMustStop
 
 __all__ = ["SampleTrainer"]
 
@@ -142,8 +143,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             rate: Share of the peak learning rate.
 
         Raises:
-            SampleError: A token id is outside the vocabulary.
-            SamplerDiffers: At the first update a token has a probability by the sampler that is more than
+            TrainingError: A token id is outside the vocabulary.
+            RunMustStop: At the first update a token has a probability by the sampler that is more than
                 `MOST_SAMPLER_RATIO` times that by the trainer, or less than one over that; no weight has
                 changed.
             TrainingError: The loss or the gradient is not finite, or ``config.anchor`` is set without `set_anchor`.
@@ -364,11 +365,11 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """Check that the samples of the first optimizer step have the sampler's probabilities, up to rounding.
 
         Raises:
-            SamplerDiffers: They have not.
+            RunMustStop: They have not.
         """
         farthest = self._tallies.farthest(self.accelerator)
         if farthest > MOST_SAMPLER_RATIO:
-            raise SamplerDiffers(
+            raise RunMustStop(
                 f"the sampler's probability of a token differs from the trainer's by a factor of {farthest:.4g}, at "
                 f"most {MOST_SAMPLER_RATIO:g}, at the first update: rounding does not explain it. No weight has "
                 "changed. Use engine.kind transformers, or vLLM 0.32"

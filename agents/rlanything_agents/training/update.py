@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rlanything_agents.training.samples import Sample
-from rlanything_envs.llm.errors import RunMustStop
-
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
+
+    from rlanything_agents.training.samples import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,5 @@ class Trainer(Protocol):
 
 
 class TrainingError(RuntimeError):
-    """Update that cannot continue; the message names the cause and the remedy."""
-
-
-class SamplerDiffers(TrainingError, RunMustStop):
-    """First update whose samples have other probabilities by sampler and trainer; no weight has changed."""
+    """Training that cannot begin or continue, or a sample that no model can have produced; the message names the cause
+    and the remedy."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from families import checkpoint
 
-from rlanything_agents.config import RunConfig
-from rlanything_agents.domains.supervision import Unsupervised, get_supervision
+from rlanything_agents.config import ConfigError, RunConfig
+from rlanything_agents.domains.supervision import get_supervision
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.stored.episodes import read_episodes
@@ -62,7 +62,7 @@ def test_a_foreign_domain_trains_without_any_supervision(tmp_path: Path) -> None
 
 def test_what_nobody_knows_of_a_domain_is_told() -> None:
     supervision = get_supervision("numberpath")
-    with pytest.raises(Unsupervised, match="no demonstrator"):
+    with pytest.raises(ConfigError, match="no demonstrator"):
         supervision.expert(0)  # type: ignore[attr-defined]
-    with pytest.raises(Unsupervised, match=r"environment\.view to full"):
+    with pytest.raises(ConfigError, match=r"environment\.view to full"):
         supervision.judge_texts(None)  # type: ignore[attr-defined]

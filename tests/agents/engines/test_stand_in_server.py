@@ -26,7 +26,7 @@ from rlanything_agents.engines.completions import CompletionReader
 from rlanything_agents.engines.controls import read_object
 from rlanything_agents.engines.vllm import EngineFailed
 from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost
-from rlanything_agents.engines.vllm_server import UnfitServer, VLLMServerGenerator, on_this_machine
+from rlanything_agents.engines.vllm_server import VLLMServerGenerator, on_this_machine
 from rlanything_envs.llm import EndpointRefused, SamplingParams
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, matches, pattern
 from rlanything_envs.llm.endpoint import Retries
@@ -146,7 +146,7 @@ def test_what_a_server_wrote_while_it_lost_its_weights_is_thrown_away(serve: Ser
 def test_without_development_endpoints_no_weights_are_taken(serve: Serve, tmp_path: Path) -> None:
     with (
         client(serve(dev=False), make_small(), tmp_path) as generator,
-        pytest.raises(UnfitServer, match=r"cannot take new weights.*VLLM_SERVER_DEV_MODE=1"),
+        pytest.raises(EngineFailed, match=r"cannot take new weights.*VLLM_SERVER_DEV_MODE=1"),
     ):
         generator.generate(PROMPTS, PARAMS)
 
@@ -154,7 +154,7 @@ def test_without_development_endpoints_no_weights_are_taken(serve: Serve, tmp_pa
 def test_without_runtime_adapters_none_are_taken(serve: Serve, tmp_path: Path) -> None:
     with (
         client(serve(), adapted(tmp_path / "base"), tmp_path) as generator,
-        pytest.raises(UnfitServer, match="--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1"),
+        pytest.raises(EngineFailed, match="--enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1"),
     ):
         generator.generate(PROMPTS, PARAMS)
 
@@ -169,7 +169,7 @@ def test_a_server_that_hides_its_ids_is_not_trainable(serve: Serve, tmp_path: Pa
     server.lie = hide
     with (
         client(server, make_small(), tmp_path) as generator,
-        pytest.raises(UnfitServer, match="does not return the ids"),
+        pytest.raises(EngineFailed, match="does not return the ids"),
     ):
         generator.generate(PROMPTS, PARAMS)
 
@@ -178,7 +178,7 @@ def test_log_probabilities_of_another_kind_are_found_out(serve: Serve, tmp_path:
     server = serve(settings={"logprobs_mode": "processed_logprobs"})
     with (
         client(server, make_small(), tmp_path) as generator,
-        pytest.raises(UnfitServer, match="--logprobs-mode raw_logprobs"),
+        pytest.raises(EngineFailed, match="--logprobs-mode raw_logprobs"),
     ):
         generator.generate(PROMPTS, PARAMS)
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from rlanything_agents.models.template import ChatTemplate, TemplateError
+from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.models.template import ChatTemplate
 
 FIXED = {"date_string": "01 Jan 2026"}
 TURNS = [
@@ -137,19 +138,19 @@ def test_words_with_tokens_of_their_own_are_words() -> None:
 
 def test_what_cannot_chat_is_refused() -> None:
     bare = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel({"a": 0}, unk_token="a")))
-    with pytest.raises(TemplateError, match="no chat template"):
+    with pytest.raises(CheckpointError, match="no chat template"):
         ChatTemplate(bare)
     bare.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}"
-    with pytest.raises(TemplateError, match="no eos token"):
+    with pytest.raises(CheckpointError, match="no eos token"):
         ChatTemplate(bare)
     bare.chat_template = "{{ raise_exception('only tools') }}"
-    with pytest.raises(TemplateError, match="only tools"):
+    with pytest.raises(CheckpointError, match="only tools"):
         ChatTemplate(bare)
     bare.chat_template = {"tool_use": "{{ tools }}"}
-    with pytest.raises(TemplateError, match="multiple chat templates with no default"):
+    with pytest.raises(CheckpointError, match="multiple chat templates with no default"):
         ChatTemplate(bare)
     bare.chat_template = "{{ messages[0].content }}"
-    with pytest.raises(TemplateError, match="leaves out"):
+    with pytest.raises(CheckpointError, match="leaves out"):
         ChatTemplate(bare)
 
 
@@ -164,5 +165,5 @@ def test_a_section_of_tools_stays_unused_and_calls_are_refused(name: str) -> Non
     assert "<tools>" not in chat.text([{"role": "user", "content": "go"}])
     call = {"type": "function", "function": {"name": "look", "arguments": {}}}
     for message in ({"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "content": "dark"}):
-        with pytest.raises(TemplateError, match="a chat has tool calls, and models act in text here"):
+        with pytest.raises(CheckpointError, match="a chat has tool calls, and models act in text here"):
             chat.prompt([{"role": "user", "content": "go"}, message, {"role": "user", "content": "on"}])

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rlanything_agents.reward_models.unit_test_answers import MAX_ANSWER, MAX_TEXT, UnreadableTest, read_unit_test
+from rlanything_agents.reward_models.unit_test_answers import MAX_ANSWER, MAX_TEXT, read_unit_test
 from rlanything_agents.reward_models.unit_tests import FORM
 from rlanything_envs.llm.choices import fitted, matches, pattern
-from rlanything_verifiers.coding import Test
+from rlanything_verifiers.coding import JudgeError, Test
 
 LINE = st.text(
     st.characters(codec="utf-8", exclude_categories=("C", "Z"), exclude_characters="`~:#*>{}"), min_size=1, max_size=8
@@ -64,7 +64,7 @@ def test_lines_of_an_input_are_kept() -> None:
     ],
 )
 def test_anything_else_is_refused_with_a_reason(answer: str, said: str) -> None:
-    with pytest.raises(UnreadableTest, match=said):
+    with pytest.raises(JudgeError, match=said):
         read_unit_test(answer)
 
 
@@ -75,7 +75,7 @@ def test_anything_else_is_refused_with_a_reason(answer: str, said: str) -> None:
 def test_any_text_gives_a_test_or_a_reason(text: str) -> None:
     try:
         test = read_unit_test(text)
-    except UnreadableTest:
+    except JudgeError:
         return
     assert test.stdin.strip()
     assert test.stdout.strip()
@@ -90,7 +90,7 @@ PIECES = st.sampled_from(
 def test_any_mixture_of_marks_gives_a_test_or_a_reason(text: str) -> None:
     try:
         test = read_unit_test(text)
-    except UnreadableTest:
+    except JudgeError:
         return
     assert len(test.stdin) <= len(text) + 1
 
@@ -125,5 +125,5 @@ def test_the_form_has_no_fence_before_the_test(fence: str) -> None:
     blocks = "**Test Input:**\n```\n1\n```\n\n**Test Output:**\n```\n2\n```"
     assert matches(FORM, f"python3\n\n{blocks}")
     assert not matches(FORM, f"{fence}\n\n{blocks}")
-    with pytest.raises(UnreadableTest):
+    with pytest.raises(JudgeError):
         read_unit_test(f"{fence}\n\n{blocks}")

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from rlanything_agents.domains.coding.short_tests import ShortTests, written_test
 from rlanything_agents.reward_models.trials import Bench, run_tests
-from rlanything_agents.reward_models.unit_test_answers import UnreadableTest
 from rlanything_agents.reward_models.unit_tests import ChatTests, UnitTestWriter, WrittenTest
 from rlanything_envs.coding.list_words import WORDS
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools.coding import Payload, read_payload
-from rlanything_verifiers.coding import Test
+from rlanything_verifiers.coding import JudgeError, Test
 
 RIGHT = "a, b = map(int, input().split())\nprint(a + b)\n"
 MINUS = "a, b = map(int, input().split())\nprint(a - b)\n"
@@ -155,7 +154,7 @@ def test_a_test_in_short_words_comes_back(numbers: list[int], outputs: list[int]
 def test_any_words_are_a_test_or_not(text: str) -> None:
     try:
         test = ShortTests().read_test(said(text))
-    except UnreadableTest:
+    except JudgeError:
         return
     length, numbers = test.stdin.split("\n")[:2]
     assert int(length) == len(numbers.split())

@@ -21,8 +21,9 @@ from test_trainer import VOCAB, build_model, build_tokenizer, build_trajectories
 from rlanything_agents.config.trainer import TrainerConfig  # noqa: E402
 from rlanything_agents.training.aggregation import aggregated, answers_of  # noqa: E402
 from rlanything_agents.training.plain import PlainTrainer  # noqa: E402
-from rlanything_agents.training.samples import Sample, SampleError  # noqa: E402
+from rlanything_agents.training.samples import Sample  # noqa: E402
 from rlanything_agents.training.trainer import SampleTrainer  # noqa: E402
+from rlanything_agents.training.update import TrainingError  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -142,7 +143,7 @@ def test_tokens_of_answers():
 
 
 def test_steps_have_one_entry_per_token():
-    with pytest.raises(SampleError, match="steps has 1 entries for 2 completion tokens"):
+    with pytest.raises(TrainingError, match="steps has 1 entries for 2 completion tokens"):
         Sample([1], [2, 3], [1.0, 0.0], [1.0, 1.0], [-1.0, 0.0], steps=[0])
 
 

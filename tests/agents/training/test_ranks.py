@@ -31,9 +31,10 @@ from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_agents.training.learner import Learner
-from rlanything_agents.training.ranks.launch import Launch, RanksError, launched, must_be_trainable, obstacles
+from rlanything_agents.training.ranks.launch import Launch, launched, must_be_trainable, obstacles
 from rlanything_agents.training.ranks.packing import packed, unpacked
 from rlanything_agents.training.samples import Sample
+from rlanything_agents.training.update import TrainingError
 from rlanything_task_pools import TaskPool
 
 HOME = Path(__file__).parents[3]
@@ -298,7 +299,7 @@ def test_what_a_launcher_says(environment: dict[str, str], expected: Launch) -> 
     ],
 )
 def test_a_launcher_that_makes_no_sense(environment: dict[str, str], said: str) -> None:
-    with pytest.raises(RanksError, match=said):
+    with pytest.raises(TrainingError, match=said):
         launched(environment)
 
 
@@ -324,7 +325,7 @@ def test_models_on_one_base_cannot_be_sharded() -> None:
     )
     (reason,) = obstacles(config, Launch(0, 2, "fsdp"))
     assert reason.startswith("reward_model.base: policy shares tensors")
-    with pytest.raises(RanksError, match=r"use configs/accelerate/ddp\.yaml"):
+    with pytest.raises(TrainingError, match=r"use configs/accelerate/ddp\.yaml"):
         must_be_trainable(config, Launch(0, 2, "fsdp"))
     assert list(obstacles(config, Launch(0, 2))) == []
 
@@ -333,7 +334,7 @@ def test_nobody_runs_beside_another_unawares(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     folder = RunFolder(tmp_path / "run")
-    with pytest.raises(RanksError, match="each would be a run of its own"):
+    with pytest.raises(TrainingError, match="each would be a run of its own"):
         train(RunConfig(name="run"), folder, Reporter.silent(), command="")
     assert not folder.path.exists()
 

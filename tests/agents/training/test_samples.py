@@ -13,13 +13,13 @@ from rlanything_agents.rollout.trajectory import PromptedTurn
 from rlanything_agents.training.rows import Row, end_to_end, micro_batches, optimizer_batches, prompt_rows
 from rlanything_agents.training.samples import (
     Sample,
-    SampleError,
     check_vocabulary,
     split_steps,
     step_weights,
     trajectory_samples,
     trimmed,
 )
+from rlanything_agents.training.update import TrainingError
 
 GOOD = {
     "prompt_ids": [1, 2],
@@ -53,15 +53,15 @@ def row(length, weight=1.0):
 )
 def test_impossible_samples(change, message):
     Sample(**GOOD)
-    with pytest.raises(SampleError, match=message):
+    with pytest.raises(TrainingError, match=message):
         Sample(**GOOD | change)
 
 
 def test_vocabulary():
     check_vocabulary([Sample(**GOOD)], 10)
-    with pytest.raises(SampleError, match="sample 1: token id 9 is outside the vocabulary of 9"):
+    with pytest.raises(TrainingError, match="sample 1: token id 9 is outside the vocabulary of 9"):
         check_vocabulary([row(3), Sample(**GOOD)], 9)
-    with pytest.raises(SampleError, match="token id -1"):
+    with pytest.raises(TrainingError, match="token id -1"):
         check_vocabulary([Sample(**GOOD | {"prompt_ids": [-1]})], 10)
 
 
@@ -70,7 +70,7 @@ def test_spread_by_hand():
     weights, advantages = step_weights(steps, [2.0, 0.0, -1.0])
     assert weights == [0, 0.5, 0.5, 0, 0, 0, 0.25, 0.25, 0.25, 0.25]  # step 1 teaches nothing
     assert advantages == [0, 2, 2, 0, 0, 0, -1, -1, -1, -1]
-    with pytest.raises(SampleError, match="step 2 has no advantage"):
+    with pytest.raises(TrainingError, match="step 2 has no advantage"):
         step_weights(steps, [1.0, 1.0])
 
 
@@ -97,7 +97,7 @@ def test_split_keeps_the_columns_together():
     first, second = split_steps(sample, [None, 0, None, 1])
     assert first == Sample([1, 2], [3], [1.0], [1.0], [-1.0], [(3,)])
     assert second == Sample([1, 2, 3, 4], [5], [1.0], [2.0], [-2.0], [(5, 6)])
-    with pytest.raises(SampleError, match="step_of_token has 1 entries"):
+    with pytest.raises(TrainingError, match="step_of_token has 1 entries"):
         split_steps(sample, [0])
 
 

@@ -46,9 +46,10 @@ from transformers import (  # noqa: E402
 from rlanything_agents.config.trainer import TrainerConfig  # noqa: E402
 from rlanything_agents.training.constrained import constrained  # noqa: E402
 from rlanything_agents.training.plain import PlainTrainer  # noqa: E402
-from rlanything_agents.training.samples import Sample, SampleError, answer_sample, split_steps, step_weights  # noqa: E402
+from rlanything_agents.training.samples import Sample, answer_sample, split_steps, step_weights  # noqa: E402
 from rlanything_agents.training.trainer import SampleTrainer  # noqa: E402
-from rlanything_agents.training.update import SamplerDiffers, TrainingError  # noqa: E402
+from rlanything_agents.training.update import TrainingError  # noqa: E402
+from rlanything_envs.llm.errors import RunMustStop  # noqa: E402
 
 torch.set_num_threads(1)  # the models are tiny, and idle threads spin when cores are shared
 
@@ -554,12 +555,12 @@ def test_samples_of_another_sampler_stop_the_first_update(tokenizer):
     most, less = sampled(3.1), sampled(2.9)
     before = copy.deepcopy(model)
     trainer = SampleTrainer(model, tokenizer, TrainerConfig(optimizer_steps=1))
-    with pytest.raises(SamplerDiffers, match=r"by a factor of 22\.2, at most 20"):
+    with pytest.raises(RunMustStop, match=r"by a factor of 22\.2, at most 20"):
         trainer.update(most)
     assert distance(model, before) == 0.0
     assert trainer.updates == 0
     recomputing = SampleTrainer(model, tokenizer, TrainerConfig(optimizer_steps=1, recompute=True))
-    with pytest.raises(SamplerDiffers):
+    with pytest.raises(RunMustStop):
         recomputing.update(most)
     assert distance(model, before) == 0.0
     assert trainer.update(less).sampler_ratio == pytest.approx(np.exp(2.9), rel=1e-3)
@@ -677,7 +678,7 @@ def test_not_a_number_is_refused(tokenizer):
 
 def test_foreign_tokens_are_refused(tokenizer):
     bad = Sample([3], [VOCAB], [1.0], [1.0], [-1.0])
-    with pytest.raises(SampleError, match=f"sample 0: token id {VOCAB} is outside the vocabulary of {VOCAB}"):
+    with pytest.raises(TrainingError, match=f"sample 0: token id {VOCAB} is outside the vocabulary of {VOCAB}"):
         SampleTrainer(build_model(), tokenizer, TrainerConfig()).update([bad])
 
 

@@ -28,7 +28,7 @@ from rlanything_envs.llm import (
     read_log,
 )
 from rlanything_envs.llm.errors import GeneratorError, RunMustStop, is_outage
-from rlanything_envs.llm.log import REDACTED, LogFormatError, prompt_key, redact
+from rlanything_envs.llm.log import REDACTED, prompt_key, redact
 
 PARAMS = SamplingParams(max_tokens=16, n=2, seed=5)
 PROMPTS = [chat("a"), chat("b"), chat("a")]
@@ -117,9 +117,9 @@ def test_a_line_cut_short_is_skipped_and_closed(tmp_path, caplog: pytest.LogCapt
 def test_other_files_are_named(tmp_path, line: str) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(record().to_dict()) + "\n" + line + "\n")
-    with pytest.raises(LogFormatError, match=r"log\.jsonl, line 2"):
+    with pytest.raises(GeneratorError, match=r"log\.jsonl, line 2"):
         list(read_log(path))
-    with pytest.raises(LogFormatError):
+    with pytest.raises(GeneratorError):
         ReplayGenerator(path)
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rlanything_agents.reward_models.unit_test_answers import UnreadableTest, make_test
+from rlanything_agents.reward_models.unit_test_answers import make_test
 from rlanything_envs.coding.list_language import DIGITS
 from rlanything_envs.coding.list_words import GIVES, MINUS, NEXT, OTHER, WORDS, words_of
 from rlanything_envs.llm.choices import Form
 from rlanything_envs.llm.generator import Completion, Messages
 from rlanything_task_pools.coding import Payload
-from rlanything_verifiers.coding import Test
+from rlanything_verifiers.coding import JudgeError, Test
 
 __all__ = ["ShortTests", "written_test"]
 
@@ -35,15 +35,15 @@ class ShortTests:
         """Parse the test in an answer.
 
         Raises:
-            UnreadableTest: The answer holds no test.
+            JudgeError: The answer holds no test.
         """
         words = answer.text.split(None, MAX_WORDS)
         if words.count(GIVES) != 1:
-            raise UnreadableTest(f"one {GIVES} stands between input and output")
+            raise JudgeError(f"one {GIVES} stands between input and output")
         at = words.index(GIVES)
         inputs, outputs = _numbers(words[:at]), _numbers(words[at + 1 :])
         if any(text == OTHER for text in inputs):
-            raise UnreadableTest("the input is a list of integers")
+            raise JudgeError("the input is a list of integers")
         return make_test(f"{len(inputs)}\n{' '.join(inputs)}\n", f"{' '.join(outputs)}\n")
 
 
@@ -62,7 +62,7 @@ def _numbers(words: Sequence[str]) -> list[str]:
     """Parse words into integers, as texts; `OTHER` stands for anything else.
 
     Raises:
-        UnreadableTest: A word is not part of a number, or a number is missing.
+        JudgeError: A word is not part of a number, or a number is missing.
     """
     found: list[str] = [""]
     for word in words:
@@ -71,7 +71,7 @@ def _numbers(words: Sequence[str]) -> list[str]:
         elif (word in DIGITS and found[-1] != OTHER) or (word in (MINUS, OTHER) and not found[-1]):
             found[-1] += word
         else:
-            raise UnreadableTest(f"{word[:40]!r} is no part of a number")
+            raise JudgeError(f"{word[:40]!r} is no part of a number")
     if any(text in ("", MINUS) for text in found):
-        raise UnreadableTest("a number is missing")
+        raise JudgeError("a number is missing")
     return found

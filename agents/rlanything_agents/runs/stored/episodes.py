@@ -8,7 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.storage import RunFolderError
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.runs.stored.lines import unpacked_lines
 
 __all__ = ["StoredEpisode", "StoredTurn", "read_episodes"]
@@ -51,19 +52,19 @@ def read_episodes(file: Path) -> Iterator[StoredEpisode]:
     """Read the episodes of one iteration's file, in order.
 
     Raises:
-        ReadError: The file is damaged, truncated or too large, or a line is not the record of an episode; the
+        RunFolderError: The file is damaged, truncated or too large, or a line is not the record of an episode; the
             episodes before it have been yielded.
     """
     try:
         with SafeFolder(file.parent).open(file.name) as packed:
             for number, line in unpacked_lines(packed):
                 if line is None:
-                    raise ReadError(f"{file}, line {number + 1}: too long to be an episode")
+                    raise RunFolderError(f"{file}, line {number + 1}: too long to be an episode")
                 try:
                     yield StoredEpisode.model_validate_json(line)
                 except ValidationError as error:
                     first = error.errors(include_url=False, include_input=False)[0]
                     place = ".".join(map(str, first["loc"])) or "record"
-                    raise ReadError(f"{file}, line {number + 1}, {place}: {first['msg']}") from None
-    except (ReadError, OSError) as error:
-        raise ReadError(f"{file}: {error}") from None
+                    raise RunFolderError(f"{file}, line {number + 1}, {place}: {first['msg']}") from None
+    except (RunFolderError, OSError) as error:
+        raise RunFolderError(f"{file}: {error}") from None

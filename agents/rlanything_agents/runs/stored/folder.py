@@ -11,16 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["ReadError", "SafeFolder"]
+from rlanything_agents.runs.storage import RunFolderError
+
+__all__ = ["SafeFolder"]
 
 MAX_JSON = 64 << 20
 """Largest JSON file read, in bytes; the stage of an evaluation of 100,000 episodes has 0.5 MB."""
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,120}")
-
-
-class ReadError(ValueError):
-    """A file of a run cannot be shown; the message names the file and the reason."""
 
 
 class SafeFolder:
@@ -38,53 +36,53 @@ class SafeFolder:
 
         Raises:
             FileNotFoundError: The file does not exist.
-            ReadError: The name is not valid, or is not that of a regular file inside the folder.
+            RunFolderError: The name is not valid, or is not that of a regular file inside the folder.
         """
         *folders, last = name.split("/")
         try:
             with self._entered(folders) as folder:
                 if not _PART.fullmatch(last):
-                    raise ReadError(f"{name!r:.80} is not a name of a file in a run folder")
+                    raise RunFolderError(f"{name!r:.80} is not a name of a file in a run folder")
                 # O_NONBLOCK: opening a named pipe must not wait for its writer.
                 file = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise ReadError(f"{name} is not a plain file of this run: {error.strerror}") from None
+            raise RunFolderError(f"{name} is not a plain file of this run: {error.strerror}") from None
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
-            raise ReadError(f"{name} is not a plain file of this run: it is no regular file")
+            raise RunFolderError(f"{name} is not a plain file of this run: it is no regular file")
         return os.fdopen(file, "rb")
 
     def read(self, name: str, limit: int) -> bytes:
         """Read the content of a file.
 
         Raises:
-            FileNotFoundError, ReadError: See `open`.
-            ReadError: The file is larger than ``limit`` bytes.
+            FileNotFoundError, RunFolderError: See `open`.
+            RunFolderError: The file is larger than ``limit`` bytes.
         """
         with self.open(name) as file:
             content = file.read(limit + 1)
         if len(content) > limit:
-            raise ReadError(f"{name} is larger than {limit >> 20} MiB and is not shown")
+            raise RunFolderError(f"{name} is larger than {limit >> 20} MiB and is not shown")
         return content
 
     def json(self, name: str) -> dict[str, Any]:
         """Read the JSON object of a file; empty where the file does not exist.
 
         Raises:
-            ReadError: The file cannot be read (see `read`), or does not hold a JSON object.
+            RunFolderError: The file cannot be read (see `read`), or does not hold a JSON object.
         """
         try:
             value = json.loads(self.read(name, MAX_JSON))
         except FileNotFoundError:
             return {}
         except (ValueError, RecursionError) as error:
-            if isinstance(error, ReadError):
+            if isinstance(error, RunFolderError):
                 raise
-            raise ReadError(f"{name} is not JSON ({str(error)[:80]})") from None
+            raise RunFolderError(f"{name} is not JSON ({str(error)[:80]})") from None
         if not isinstance(value, dict):
-            raise ReadError(f"{name} does not hold a JSON object")
+            raise RunFolderError(f"{name} does not hold a JSON object")
         return value
 
     def names(self, folder: str, pattern: re.Pattern[str]) -> list[str]:
@@ -92,7 +90,7 @@ class SafeFolder:
         try:
             with self._entered(folder.split("/")) as inner:
                 return sorted(name for name in os.listdir(inner) if pattern.fullmatch(name))  # noqa: PTH208 (a descriptor)
-        except (OSError, ReadError):
+        except (OSError, RunFolderError):
             return []
 
     @contextmanager
@@ -102,7 +100,7 @@ class SafeFolder:
         try:
             for part in parts:
                 if not _PART.fullmatch(part):
-                    raise ReadError(f"{part!r:.80} is not a name of a folder in a run folder")
+                    raise RunFolderError(f"{part!r:.80} is not a name of a folder in a run folder")
                 inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
                 os.close(folder)
                 folder = inner

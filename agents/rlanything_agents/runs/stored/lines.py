@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from rlanything_agents.runs.stored.folder import ReadError
+from rlanything_agents.runs.storage import RunFolderError
 
 __all__ = ["unpacked_lines"]
 
@@ -28,8 +28,8 @@ def unpacked_lines(
         longest: Most bytes of a line.
 
     Raises:
-        ReadError: The file is truncated, damaged, or unpacks to more than the limit; the lines before that have been
-            yielded.
+        RunFolderError: The file is truncated, damaged, or unpacks to more than the limit; the lines before that have
+            been yielded.
     """
     left, number = unpacked, 0
     try:
@@ -40,8 +40,8 @@ def unpacked_lines(
                 while not line.endswith(b"\n") and left > 0 and (line := lines.readline(min(longest, left))):
                     left -= len(line)
                 if left <= 0:
-                    raise ReadError(f"it unpacks to more than {unpacked >> 20} MiB; the rest is not shown")
+                    raise RunFolderError(f"it unpacks to more than {unpacked >> 20} MiB; the rest is not shown")
                 yield number, whole
                 number += 1
     except (EOFError, OSError, zlib.error) as error:
-        raise ReadError(f"it is damaged or cut short after {number} episodes ({error})") from None
+        raise RunFolderError(f"it is damaged or cut short after {number} episodes ({error})") from None

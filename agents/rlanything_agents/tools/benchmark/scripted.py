@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rlanything_agents.domains.guesses import Guess, NoGuess, guess_of
+from rlanything_agents.domains.guesses import Guess, guess_of
 from rlanything_agents.domains.solutions import Solution, solution_of
 from rlanything_agents.tools.benchmark.agent import Solo
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -65,10 +65,13 @@ class _RandomPlayer:
         self._guess, self._rng = guess, np.random.default_rng(seed)
 
     def act(self, turn: Turn) -> Response:
-        try:
-            return Response(self._guess(turn, self._rng))
-        except NoGuess as error:
-            raise BenchmarkError(f"the agent random cannot play: {error}") from error
+        guess = self._guess(turn, self._rng)
+        if guess is None:
+            raise BenchmarkError(
+                "the agent random cannot play: the environment lists no admissible_commands, and nothing is known of "
+                "its domain"
+            )
+        return Response(guess)
 
 
 class _ExpertPlayer:

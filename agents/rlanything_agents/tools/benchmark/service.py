@@ -46,7 +46,7 @@ class ServiceAgent(Solo):
         ValueError: The address is malformed, or a setting is out of range.
         MissingExtra: The package ``openai`` is not installed.
         MissingKey: The environment variable of the key is unset.
-        LogFormatError: The log is malformed.
+        GeneratorError: The log is malformed.
     """
 
     executor = "threads"

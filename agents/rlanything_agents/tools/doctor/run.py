@@ -18,8 +18,9 @@ from urllib.parse import quote
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.manifest import damage
 from rlanything_agents.runs.stored.episodes import read_episodes
-from rlanything_agents.runs.stored.folder import MAX_JSON, ReadError
-from rlanything_envs.llm.log import LogFormatError, read_log
+from rlanything_agents.runs.stored.folder import MAX_JSON
+from rlanything_envs.llm.errors import GeneratorError
+from rlanything_envs.llm.log import read_log
 from rlanything_envs.osworld.desktop.doctor import Finding
 from rlanything_verifiers.plain_file import read_plain
 
@@ -173,7 +174,7 @@ def _trajectories(folder: RunFolder, iterations: int) -> Iterator[Finding]:
             continue
         try:
             episodes += sum(1 for _ in read_episodes(found[name]))
-        except ReadError as error:
+        except RunFolderError as error:
             broken = True
             yield Finding(f"trajectories/{name}", False, str(error), "nothing reads it but reports and exports")
     if not broken:
@@ -186,7 +187,7 @@ def _prompts(path: Path) -> Iterator[Finding]:
         return
     try:
         records = [record.finish_reason for record in read_log(path)]
-    except (LogFormatError, OSError) as error:
+    except (GeneratorError, OSError) as error:
         yield Finding(path.name, False, str(error), "cut the file before that line: missing requests are sent again")
         return
     yield Finding(path.name, True, f"{len(records)} answers, {records.count('error')} of them failures")

@@ -38,7 +38,7 @@ def export_logs(folder: RunFolder, target: Path) -> dict[str, int]:
 
     Raises:
         RunFolderError: The target exists, or there is nothing to export.
-        RunFolderError, ReadError: The run's files cannot be read.
+        RunFolderError: The run's files cannot be read.
         MissingExtra: ``inspect_ai`` is not installed.
     """
     try:

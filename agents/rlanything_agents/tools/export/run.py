@@ -49,7 +49,7 @@ def export_run(
 
     Raises:
         RunFolderError: The target exists, there is nothing to export, or no such kind, format or split.
-        RunFolderError, ReadError: The run's files cannot be read.
+        RunFolderError: The run's files cannot be read.
         MissingExtra: ``datasets`` is not installed.
     """
     _check(kinds, format, split)

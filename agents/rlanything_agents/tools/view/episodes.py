@@ -8,7 +8,8 @@ from itertools import zip_longest
 from statistics import fmean
 from typing import Any
 
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.storage import RunFolderError
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.runs.stored.lines import unpacked_lines
 from rlanything_agents.runs.stored.values import integer, mapping, number, readable, sequence
 from rlanything_envs.verdict import command_of
@@ -25,14 +26,14 @@ def read_episode(n: int, line: bytes) -> dict[str, Any]:
     """Parse the episode of a line: its turns with votes, reward and advantage, and unit tests of the reward model.
 
     Raises:
-        ReadError: The line is not the JSON of an episode.
+        RunFolderError: The line is not the JSON of an episode.
     """
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ReadError(f"not JSON ({str(error)[:80]})") from None
+        raise RunFolderError(f"not JSON ({str(error)[:80]})") from None
     if not isinstance(record, dict) or not isinstance(record.get("turns"), list):
-        raise ReadError("not the record of an episode: it has no turns")
+        raise RunFolderError("not the record of an episode: it has no turns")
     outcome = record.get("outcome")
     return {
         "n": n,
@@ -110,7 +111,7 @@ def read_index(folder: SafeFolder, name: str) -> dict[str, Any]:
     """List the episodes of a file, with the problems of its unreadable lines.
 
     Raises:
-        FileNotFoundError, ReadError: The folder has no such file.
+        FileNotFoundError, RunFolderError: The folder has no such file.
     """
     episodes: list[dict[str, Any]] = []
     problems: list[str] = []
@@ -123,7 +124,7 @@ def read_chunk(folder: SafeFolder, name: str, chunk: int) -> dict[str, Any]:
     """Read a chunk: at most `CHUNK` complete episodes, from number ``CHUNK * chunk`` on.
 
     Raises:
-        FileNotFoundError, ReadError: The folder has no such file.
+        FileNotFoundError, RunFolderError: The folder has no such file.
     """
     problems: list[str] = []
     wanted = range(CHUNK * chunk, CHUNK * (chunk + 1))
@@ -146,7 +147,7 @@ def _episodes(
                     continue
                 try:
                     yield read_episode(n, line)
-                except ReadError as error:
+                except RunFolderError as error:
                     problems.append(f"episode {n} of {name}: {error}")
-        except ReadError as error:
+        except RunFolderError as error:
             problems.append(f"{name}: {error}")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlanything_agents.runs.storage import RunFolderError
-from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.tools.view import shell
 from rlanything_agents.tools.view.site import Site
 from rlanything_task_pools import UnknownName
@@ -44,7 +43,7 @@ def export_site(site: Site, target: Path, *, progress: Callable[[str], None] = l
     for name in site.names():
         try:
             content = site.get(name)
-        except (ReadError, UnknownName) as error:
+        except (RunFolderError, UnknownName) as error:
             content = json.dumps({"error": str(error)}).encode()
         written += _write(target / "data" / f"{name}.js", _script(name, content))
         progress(name)

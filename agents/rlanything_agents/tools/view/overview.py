@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlanything_agents.runs.monitors import SIGNATURES, health
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.curves import READING
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.runs.stored.values import integer, mapping, number, readable, sequence
 
 __all__ = ["overview", "run_line"]
@@ -60,7 +61,7 @@ def run_line(folder: SafeFolder, rows: Rows) -> dict[str, Any]:
     """The run as an entry of a list.
 
     Raises:
-        ReadError: A file of the run cannot be read.
+        RunFolderError: A file of the run cannot be read.
     """
     notes: list[str] = []
     config, summary = folder.json("config.json"), folder.json("summary.json")
@@ -192,6 +193,6 @@ def _flat(value: object, prefix: str = "", depth: int = 6) -> Iterator[tuple[str
 def _read(folder: SafeFolder, name: str, notes: list[str]) -> dict[str, Any]:
     try:
         return folder.json(name)
-    except ReadError as error:
+    except RunFolderError as error:
         notes.append(str(error))
         return {}

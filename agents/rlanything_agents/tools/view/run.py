@@ -10,8 +10,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored import curves
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.tools.view import episodes
 from rlanything_agents.tools.view.overview import overview, run_line
 from rlanything_agents.tools.view.tasks import POOL, open_pool, pool_table, slot_tree
@@ -71,7 +72,7 @@ class RunView:
 
         Raises:
             UnknownName: There is no resource of this name.
-            ReadError: The resource cannot be read.
+            RunFolderError: The resource cannot be read.
         """
         match name.split("/"):
             case ["stamp"]:
@@ -102,7 +103,7 @@ class RunView:
             case ["screens", number, file] if _is_number(number) and _SCREENS.fullmatch(file):
                 try:
                     content = self.folder.read(name, MAX_IMAGE)
-                except (FileNotFoundError, ReadError):
+                except (FileNotFoundError, RunFolderError):
                     raise UnknownName(name) from None
                 for start, kind in _IMAGES.items():
                     if content.startswith(start):
@@ -125,7 +126,7 @@ class RunView:
         """List in a resource; empty where it cannot be read."""
         try:
             rows: list[dict[str, Any]] = json.loads(self.get(name))[key]
-        except (ReadError, UnknownName):
+        except (RunFolderError, UnknownName):
             return []
         return rows
 
@@ -152,7 +153,7 @@ class RunView:
         rows, problems = self._rows()
         try:
             return {"name": self.name, **run_line(self.folder, rows)}
-        except ReadError as error:
+        except RunFolderError as error:
             return {"name": self.name, "problems": [str(error), *problems]}
 
     def _overview(self) -> dict[str, Any]:
@@ -173,7 +174,7 @@ class RunView:
             lines = self.folder.read("metrics.jsonl", MAX_METRICS).split(b"\n")[:-1]
         except FileNotFoundError:
             return [], []
-        except ReadError as error:
+        except RunFolderError as error:
             return [], [str(error)]
         rows: list[Mapping[str, Any]] = []
         problems: list[str] = []

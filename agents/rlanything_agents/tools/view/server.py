@@ -19,7 +19,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from rlanything_agents.runs.stored.folder import ReadError
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.tools.view import shell
 from rlanything_agents.tools.view.site import Site
 from rlanything_task_pools import UnknownName
@@ -196,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
                     raise UnknownName(path)
         except UnknownName:
             self._plain(HTTPStatus.NOT_FOUND, "There is nothing of this name.")
-        except ReadError as error:
+        except RunFolderError as error:
             self._json(HTTPStatus.UNPROCESSABLE_ENTITY, {"error": str(error)})
         except OSError as error:
             self._json(

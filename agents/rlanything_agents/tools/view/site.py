@@ -59,7 +59,7 @@ class Site:
 
         Raises:
             UnknownName: There is no resource of this name.
-            ReadError: The resource cannot be read.
+            RunFolderError: The resource cannot be read.
         """
         if name == "runs":
             return json.dumps(self._list(), allow_nan=False).encode()

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.storage import RunFolderError
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.runs.stored.values import readable
 from rlanything_agents.tools.cli.pool_views import lineage_rows, slot_rows, word_diff, world_diff
 from rlanything_envs.curriculum.acceptance import Tally
@@ -56,7 +57,7 @@ def open_pool(folder: SafeFolder) -> Iterator[TaskPool | None]:
     """Open the current pool of a run; None where the run has none yet.
 
     Raises:
-        ReadError: The file is no pool, or cannot be read.
+        RunFolderError: The file is no pool, or cannot be read.
     """
     try:
         for name in (POOL, f"{POOL}-wal", f"{POOL}-shm"):
@@ -68,11 +69,11 @@ def open_pool(folder: SafeFolder) -> Iterator[TaskPool | None]:
     try:
         with _WatchedPool.open(folder.root / POOL, timeout=2.0) as pool, pool.snapshot():
             yield pool
-    except ReadError:
+    except RunFolderError:
         raise
     except (ValueError, LookupError, TypeError, RecursionError, sqlite3.Error) as error:
         # Any error that reading a damaged file may raise.
-        raise ReadError(f"{POOL} cannot be read: {type(error).__name__}: {error}") from None
+        raise RunFolderError(f"{POOL} cannot be read: {type(error).__name__}: {error}") from None
 
 
 def pool_table(pool: TaskPool) -> dict[str, Any]:
@@ -113,10 +114,10 @@ def slot_tree(pool: TaskPool, slot: int) -> dict[str, Any]:
     """Versions of a slot's task, each with its parent, the difference, the success of both and the decision.
 
     Raises:
-        ReadError: The pool has no such slot.
+        RunFolderError: The pool has no such slot.
     """
     if slot not in pool.slots:
-        raise ReadError(f"the pool has no slot {slot}")
+        raise RunFolderError(f"the pool has no slot {slot}")
     versions, outcomes = pool.versions(slot), pool.outcomes(slot)
     active = pool.active(slot)
     by_index = {version.index: version for version in versions}

@@ -14,7 +14,8 @@ from accelerate import PartialState
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from rlanything_agents.training.ranks.launch import RanksError, launched
+from rlanything_agents.training.ranks.launch import launched
+from rlanything_agents.training.update import TrainingError
 
 __all__ = ["ProcessLost", "Ranks"]
 
@@ -57,7 +58,7 @@ class Ranks:
         All processes call this once, before they make a model.
 
         Raises:
-            RanksError: The processes cannot connect.
+            TrainingError: The processes cannot connect.
         """
         launch = launched()
         try:
@@ -71,7 +72,7 @@ class Ranks:
             PartialState(cpu=not torch.cuda.is_available(), timeout=UPDATE)
             ranks = cls()
         except (RuntimeError, ValueError, ImportError) as error:
-            raise RanksError(
+            raise TrainingError(
                 f"training process {launch.number} of {launch.size} cannot meet the others: {error}"
             ) from error
         return ranks

@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from rlanything_agents.config import CheckpointConfig, RunConfig, SharedConfig
+from rlanything_agents.training.update import TrainingError
 
-__all__ = ["Launch", "RanksError", "launched", "must_be_trainable", "obstacles"]
+__all__ = ["Launch", "launched", "must_be_trainable", "obstacles"]
 
 STRATEGIES = ("fsdp", "deepspeed")
-
-
-class RanksError(RuntimeError):
-    """Training processes that cannot work together; the message names the cause and the remedy."""
 
 
 class Launch(NamedTuple):
@@ -36,7 +33,7 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launch:
     """Read the variables of ``torchrun`` or ``accelerate launch``; without a launcher there is one process.
 
     Raises:
-        RanksError: The variables are invalid.
+        TrainingError: The variables are invalid.
     """
     strategy = next((name for name in STRATEGIES if environment.get(f"ACCELERATE_USE_{name.upper()}") == "true"), "")
     offload = strategy == "fsdp" and environment.get("FSDP_OFFLOAD_PARAMS", "").lower() == "true"
@@ -45,7 +42,7 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launch:
         return Launch(0, 1, strategy, offload)
     number = _number(environment, "RANK", -1)
     if not 0 <= number < size:
-        raise RanksError(
+        raise TrainingError(
             f"$WORLD_SIZE says {size} training processes, and $RANK is {environment.get('RANK', 'not set')}: start "
             "them with torchrun or accelerate launch, or unset both"
         )
@@ -56,10 +53,10 @@ def must_be_trainable(config: RunConfig, launch: Launch) -> None:
     """Refuse a run that cannot be trained as its processes were launched, before they connect or make a model.
 
     Raises:
-        RanksError: There is an obstacle, see `obstacles`.
+        TrainingError: There is an obstacle, see `obstacles`.
     """
     for obstacle in obstacles(config, launch):
-        raise RanksError(obstacle)
+        raise TrainingError(obstacle)
 
 
 def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
@@ -95,4 +92,4 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
     try:
         return int(environment.get(name, default))
     except ValueError:
-        raise RanksError(f"${name} is {environment[name]!r}, not a number: unset it") from None
+        raise TrainingError(f"${name} is {environment[name]!r}, not a number: unset it") from None

@@ -57,7 +57,7 @@ def unpacked(tensors: Mapping[str, Any]) -> list[Sample]:
     """Unpack the samples of `packed`.
 
     Raises:
-        SampleError: No model can have produced such samples.
+        TrainingError: No model can have produced such samples.
     """
     ends = np.cumsum(tensors["choice_lengths"].numpy())
     table = [tuple(part.tolist()) for part in np.split(tensors["choices"].numpy(), ends[:-1])] if len(ends) else []

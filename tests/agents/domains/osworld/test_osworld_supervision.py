@@ -8,14 +8,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rlanything_agents.config import CheckpointConfig, RunConfig, SmallConfig
+from rlanything_agents.config import CheckpointConfig, ConfigError, RunConfig, SmallConfig
 from rlanything_agents.domains.lessons import demonstrate, judge_rows
 from rlanything_agents.domains.osworld import labels as osworld_labels
 from rlanything_agents.domains.osworld.belief import Belief
 from rlanything_agents.domains.osworld.expert import DesktopExpert
 from rlanything_agents.domains.osworld.plan import plan
 from rlanything_agents.domains.osworld.supervision import SUPERVISION
-from rlanything_agents.domains.supervision import Unsupervised
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import small_model, word_tokenizer
@@ -196,7 +195,7 @@ def test_lessons_in_the_full_view_are_refused() -> None:
     config = RunConfig.model_validate({"name": "x", "domain": "osworld", "policy": model, "reward_model": model})
     school: Any = SimpleNamespace(config=config)
     for lesson in (SUPERVISION.lessons.policy, SUPERVISION.lessons.judge):
-        with pytest.raises(Unsupervised, match="to short, or leave"):
+        with pytest.raises(ConfigError, match="to short, or leave"):
             lesson(school)
 
 

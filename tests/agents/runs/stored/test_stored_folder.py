@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.storage import RunFolderError
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.runs.stored.lines import unpacked_lines
 from rlanything_agents.runs.stored.values import integer, number, readable
 
@@ -37,9 +38,9 @@ def test_regular_files_are_read(folder: SafeFolder) -> None:
 def test_no_link_is_followed(folder: SafeFolder, tmp_path: Path) -> None:
     (folder.root / "summary.json").symlink_to(tmp_path / "secret")
     (folder.root / "trajectories").symlink_to(tmp_path)
-    with pytest.raises(ReadError, match=r"summary\.json is not a plain file"):
+    with pytest.raises(RunFolderError, match=r"summary\.json is not a plain file"):
         folder.open("summary.json")
-    with pytest.raises(ReadError, match="not a plain file"):
+    with pytest.raises(RunFolderError, match="not a plain file"):
         folder.open("trajectories/secret")
     assert folder.names("trajectories", re.compile(".*")) == []
 
@@ -47,7 +48,7 @@ def test_no_link_is_followed(folder: SafeFolder, tmp_path: Path) -> None:
 def test_a_pipe_or_a_folder_is_no_file_and_is_not_waited_for(folder: SafeFolder) -> None:
     os.mkfifo(folder.root / "metrics.jsonl")
     for name in ("metrics.jsonl", "stages"):
-        with pytest.raises(ReadError, match="no regular file"):
+        with pytest.raises(RunFolderError, match="no regular file"):
             folder.open(name)
 
 
@@ -55,13 +56,13 @@ def test_a_pipe_or_a_folder_is_no_file_and_is_not_waited_for(folder: SafeFolder)
     "name", ["../secret", "/etc/passwd", "stages/../../secret", ".", "", "stages//before.json", "a\0b"]
 )
 def test_no_name_leads_out(folder: SafeFolder, name: str) -> None:
-    with pytest.raises(ReadError):
+    with pytest.raises(RunFolderError):
         folder.open(name)
 
 
 @given(st.text(alphabet="./ab\\\0~", max_size=12))
 def test_no_name_made_of_dots_and_slashes_leads_out(name: str) -> None:
-    with pytest.raises((ReadError, FileNotFoundError)):
+    with pytest.raises((RunFolderError, FileNotFoundError)):
         SafeFolder(Path(__file__).parent).open(name)
 
 
@@ -71,14 +72,14 @@ def test_no_name_made_of_dots_and_slashes_leads_out(name: str) -> None:
 )
 def test_what_is_no_json_object_is_named(folder: SafeFolder, content: str, why: str) -> None:
     (folder.root / "summary.json").write_bytes(content.encode(errors="surrogateescape"))
-    with pytest.raises(ReadError, match=rf"summary\.json.*{why}"):
+    with pytest.raises(RunFolderError, match=rf"summary\.json.*{why}"):
         folder.json("summary.json")
 
 
 def test_a_file_larger_than_its_limit_is_refused(folder: SafeFolder) -> None:
     with (folder.root / "config.json").open("wb") as file:
         file.truncate(10 << 20)
-    with pytest.raises(ReadError, match="larger than 1 MiB"):
+    with pytest.raises(RunFolderError, match="larger than 1 MiB"):
         folder.read("config.json", 1 << 20)
 
 
@@ -102,7 +103,7 @@ def test_a_bomb_is_unpacked_to_the_limit_and_no_further() -> None:
     packed = gzip.compress(b"one\n" + b"\0" * (64 << 20))
     lines = unpacked_lines(io.BytesIO(packed), unpacked=1 << 20, longest=1 << 16)
     assert next(lines) == (0, b"one\n")
-    with pytest.raises(ReadError, match="unpacks to more than 1 MiB"):
+    with pytest.raises(RunFolderError, match="unpacks to more than 1 MiB"):
         list(lines)
 
 
@@ -114,7 +115,7 @@ def test_a_damaged_file_gives_its_lines_up_to_the_damage(data: st.DataObject) ->
     else:
         packed[data.draw(st.integers(0, len(packed) - 1))] ^= data.draw(st.integers(1, 255))
     found = []
-    with contextlib.suppress(ReadError):  # and nothing else
+    with contextlib.suppress(RunFolderError):  # and nothing else
         for line in unpacked_lines(io.BytesIO(bytes(packed))):
             found.append(line)  # noqa: PERF402 (what came before the error counts)
     assert [n for n, _ in found] == list(range(len(found)))

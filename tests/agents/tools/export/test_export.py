@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.episodes import read_episodes
-from rlanything_agents.runs.stored.folder import ReadError
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.export import FORMATS, KINDS, export_run
 from rlanything_envs import Conversation
@@ -202,7 +201,7 @@ def test_a_damaged_record_is_named_and_nothing_is_written(
     run: Path, tmp_path: Path, change: Callable[[int, dict[str, Any]], dict[str, Any]], told: str
 ) -> None:
     rewrite(run / "trajectories" / "0002.jsonl.gz", change)
-    with pytest.raises(ReadError, match=rf"0002\.jsonl\.gz, {told}"):
+    with pytest.raises(RunFolderError, match=rf"0002\.jsonl\.gz, {told}"):
         export_run(RunFolder(run), tmp_path / "data", kinds=["turns"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
@@ -210,7 +209,7 @@ def test_a_damaged_record_is_named_and_nothing_is_written(
 def test_a_file_that_was_cut_is_named(run: Path, tmp_path: Path) -> None:
     file = run / "trajectories" / "0001.jsonl.gz"
     file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(ReadError, match=r"0001\.jsonl\.gz: .*damaged or cut short"):
+    with pytest.raises(RunFolderError, match=r"0001\.jsonl\.gz: .*damaged or cut short"):
         list(read_episodes(file))
 
 
@@ -219,5 +218,5 @@ def test_a_file_that_was_cut_is_named(run: Path, tmp_path: Path) -> None:
 def test_any_lines_are_episodes_or_an_error(tmp_path: Path, lines: list[bytes]) -> None:
     file = tmp_path / "x.jsonl.gz"
     file.write_bytes(gzip.compress(b"\n".join(lines)))
-    with contextlib.suppress(ReadError):
+    with contextlib.suppress(RunFolderError):
         assert len(list(read_episodes(file))) <= len(lines)

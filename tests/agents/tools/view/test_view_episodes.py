@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from view_runs import read_episodes, write_episodes
 
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.storage import RunFolderError
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.tools.view.episodes import CHUNK, brief, read_chunk, read_episode, read_index
 
 JSON = st.recursive(
@@ -32,7 +33,7 @@ FIRST = "trajectories/0001.jsonl.gz"
 def test_any_json_is_an_episode_or_refused(record: Any) -> None:
     try:
         episode = read_episode(0, json.dumps(record).encode())
-    except ReadError:
+    except RunFolderError:
         return
     assert json.loads(json.dumps(episode, allow_nan=False)) == episode
     assert episode["outcome"] in (1, -1, None)
@@ -43,7 +44,7 @@ def test_any_json_is_an_episode_or_refused(record: Any) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_no_episode_but_no_surprise(line: bytes) -> None:
-    with pytest.raises(ReadError):
+    with pytest.raises(RunFolderError):
         read_episode(0, line)
 
 

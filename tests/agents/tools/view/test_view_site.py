@@ -11,7 +11,7 @@ import pytest
 
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.storage import RunFolderError
-from rlanything_agents.runs.stored.folder import ReadError, SafeFolder
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.tools.view import Site
 from rlanything_agents.tools.view.tasks import open_pool
 from rlanything_task_pools import Outcome, TaskPool, UnknownName
@@ -182,7 +182,7 @@ def test_missing_iterations_and_slots_are_told(runs: Path) -> None:
     site = Site(runs / "alfworld")
     with pytest.raises(UnknownName):
         site.get("r0/index/77")
-    with pytest.raises(ReadError, match="no slot 77"):
+    with pytest.raises(RunFolderError, match="no slot 77"):
         site.get("r0/slots/77")
 
 
@@ -259,7 +259,7 @@ def test_a_spoiled_pool_is_a_readable_error(run: Path, spoil: str) -> None:
     for name in ("r0/tasks", "r0/slots/0"):
         try:
             Site(run).get(name)
-        except ReadError as error:
+        except RunFolderError as error:
             told.append(str(error))
     assert told
     assert all("pool.sqlite cannot be read" in text or "views or triggers" in text for text in told)
@@ -274,11 +274,11 @@ def test_no_pool_another_file_and_a_link(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UnknownName):
         Site(run).get("r0/slots/0")
     (run / "pool.sqlite").symlink_to(kept)
-    with pytest.raises(ReadError, match="not a plain file"):
+    with pytest.raises(RunFolderError, match="not a plain file"):
         Site(run).get("r0/tasks")
     (run / "pool.sqlite").unlink()
     (run / "pool.sqlite").write_bytes(b"x" * 5000)
-    with pytest.raises(ReadError, match="not a task pool"):
+    with pytest.raises(RunFolderError, match="not a task pool"):
         Site(run).get("r0/tasks")
 
 
