@@ -56,7 +56,7 @@ def panel_task(
         environment: Arguments of `gymnasium.make` besides the panel's.
 
     Raises:
-        CollectionError: There is no such panel or pool.
+        PoolError: There is no such panel or pool.
     """
     if not isinstance(panel, Panel):
         panel = load_panel(panel, limit) if pool is None else pool_panel(pool, limit)

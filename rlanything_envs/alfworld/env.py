@@ -194,7 +194,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         Raises:
             ValueError: an argument is not one of its choices, or `tasks` is empty.
             MissingExtra: the engine is not installed.
-            CollectionError: the official data is missing; the message explains how to get it.
+            PoolError: the official data is missing; the message explains how to get it.
         """
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(

@@ -33,7 +33,7 @@ class OfficialTasks:
         unreadable: games found so far that cannot be played, each with the reason.
 
     Raises:
-        CollectionError: there is no such data; the message explains how to get it.
+        PoolError: there is no such data; the message explains how to get it.
     """
 
     def __init__(self, split: str, data_dir: str | os.PathLike[str] | None = None) -> None:
@@ -95,7 +95,7 @@ def make_source(
     Raises:
         ValueError: a split is unknown, or `knobs` come with official data.
         KnobError: a knob is unknown or its value is out of range.
-        CollectionError: the official data is missing.
+        PoolError: the official data is missing.
     """
     if split == "generated":
         if generated_split not in SPLITS:

@@ -14,12 +14,7 @@ from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.task import Task
 
-__all__ = ["Collection", "CollectionError", "Importer", "import_collection", "read_collection"]
-
-
-class CollectionError(ValueError):
-    """A file, a folder or the recipe of a panel gives no tasks of a domain; the message names it, the reason and the
-    remedy."""
+__all__ = ["Collection", "Importer", "import_collection", "read_collection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +49,22 @@ def read_collection(domain: str, source: str) -> Collection:
 
     Raises:
         UnknownName: The domain is not installed.
-        CollectionError: There is no such file, none of it is a task, or the domain reads no folders.
+        PoolError: There is no such file, none of it is a task, or the domain reads no folders.
     """
     reader = get_domain(domain)
     if not isinstance(reader, Importer):
-        raise CollectionError(f"the domain {domain} reads no folders of tasks: it needs a method load_all")
+        raise PoolError(f"the domain {domain} reads no folders of tasks: it needs a method load_all")
     path = Path(os.path.expandvars(source)).expanduser()
     if not path.exists():
         unset = ", a variable of which is not set" if "$" in str(path) else ""
-        raise CollectionError(f"there is no file or folder {path}{unset}")
+        raise PoolError(f"there is no file or folder {path}{unset}")
     try:
         found = reader.load_all(path)
     except (OSError, ValueError) as error:  # the errors of the importers are ValueErrors
-        raise CollectionError(f"{path} cannot be read: {error}") from error
+        raise PoolError(f"{path} cannot be read: {error}") from error
     if not found.tasks:
         first = next((f"; {place}: {reason}" for place, reason in found.refused.items()), "")
-        raise CollectionError(f"{path} holds no task of the domain {domain}{first}")
+        raise PoolError(f"{path} holds no task of the domain {domain}{first}")
     return found
 
 
@@ -88,7 +83,7 @@ def import_collection(
         The pool, and the reason by place or task for what was left out.
 
     Raises:
-        UnknownName, CollectionError: See `read_collection`; or no task is left.
+        UnknownName, PoolError: See `read_collection`; or no task is left.
         PoolError: There is a file at the path.
     """
     if Path(path).exists():
@@ -102,5 +97,5 @@ def import_collection(
             tasks.append(task)
     if not tasks:
         first = next(f"; {place}: {reason}" for place, reason in refused.items())
-        raise CollectionError(f"{source} holds no task of the domain {domain} that can be proved{first}")
+        raise PoolError(f"{source} holds no task of the domain {domain} that can be proved{first}")
     return TaskPool.create(path, tasks), refused

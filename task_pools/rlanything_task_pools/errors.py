@@ -4,7 +4,8 @@ __all__ = ["CandidateError", "MissingExtra", "PoolError", "UnknownName", "Unknow
 
 
 class PoolError(ValueError):
-    """An operation on a pool failed; the message gives the reason and the remedy."""
+    """A pool, a panel, or a file or folder of tasks cannot be used as requested; the message gives the reason and the
+    remedy."""
 
 
 class CandidateError(PoolError):

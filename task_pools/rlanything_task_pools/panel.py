@@ -20,8 +20,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rlanything_task_pools.collection import CollectionError
 from rlanything_task_pools.domain import Domain, get_domain
+from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.knobs import Split
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.task import Name, Task
@@ -164,18 +164,18 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     """The recipe of a shipped panel by its name, or of a file.
 
     Raises:
-        CollectionError: Neither a panel nor a file has this name.
-        CollectionError: The file is not a recipe.
+        PoolError: Neither a panel nor a file has this name.
+        PoolError: The file is not a recipe.
     """
     name = os.fspath(source)
     if name in panel_names():
         text = (_shipped() / f"{name}.json").read_bytes()
     elif Path(name).is_file():
         if Path(name).stat().st_size > MAX_BYTES:
-            raise CollectionError(f"{name}: more than {MAX_BYTES} bytes are not read as the recipe of a panel")
+            raise PoolError(f"{name}: more than {MAX_BYTES} bytes are not read as the recipe of a panel")
         text = Path(name).read_bytes()
     else:
-        raise CollectionError(
+        raise PoolError(
             f"no panel is called {name!r:.200}: choose from {', '.join(panel_names())}, or name the JSON file of one"
         )
     try:
@@ -183,7 +183,7 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the whole"
-        raise CollectionError(f"panel {name}: {place}: {first['msg']}") from None
+        raise PoolError(f"panel {name}: {place}: {first['msg']}") from None
 
 
 def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None) -> Panel:
@@ -194,10 +194,10 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
         limit: Most tasks, from the beginning.
 
     Raises:
-        CollectionError: There is no such panel, its recipe is malformed, the limit is not positive, none of its games
+        PoolError: There is no such panel, its recipe is malformed, the limit is not positive, none of its games
             can be read, or the tasks or their number differ from the recipe.
         UnknownName, KnobError: The recipe names an unknown domain, split or knob.
-        CollectionError: The official games are not found.
+        PoolError: The official games are not found.
     """
     recipe = source if isinstance(source, Recipe) else read_recipe(source)
     count = _limited(recipe.count, limit)
@@ -209,9 +209,7 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
         recipe.name, recipe.meaning, recipe.domain, recipe.environment, entries, recipe.count, tuple(unreadable)
     )
     if not entries:
-        raise CollectionError(
-            f"panel {recipe.name}: not one of {count} games can be read; the first: {unreadable[0].error}"
-        )
+        raise PoolError(f"panel {recipe.name}: not one of {count} games can be read; the first: {unreadable[0].error}")
     if recipe.hash is not None:
         _compare(recipe, panel)
     return panel
@@ -221,11 +219,11 @@ def make_tasks(recipe: Recipe, count: int | None = None) -> list[Task]:
     """The first ``count`` tasks of a recipe, without comparison with the pinned ids.
 
     Raises:
-        CollectionError: An official game cannot be read.
+        PoolError: An official game cannot be read.
     """
     tasks, unreadable = _made(recipe, recipe.count if count is None else count)
     if unreadable:
-        raise CollectionError(f"panel {recipe.name}: {len(unreadable)} games cannot be read: {unreadable[0].error}")
+        raise PoolError(f"panel {recipe.name}: {len(unreadable)} games cannot be read: {unreadable[0].error}")
     return tasks
 
 
@@ -257,7 +255,7 @@ def pin(recipe: Recipe) -> Recipe:
     """The recipe with the ids of the tasks that it gives on this machine, and their hash; its JSON is a panel file.
 
     Raises:
-        CollectionError: An official game cannot be read.
+        PoolError: An official game cannot be read.
     """
     ids = [task.id for task in make_tasks(recipe)]
     return Recipe.model_validate({**recipe.model_dump(), "tasks": ids, "hash": panel_hash(ids)})
@@ -271,7 +269,7 @@ def pool_panel(path: str | os.PathLike[str], limit: int | None = None) -> Panel:
         limit: Most tasks, from the beginning.
 
     Raises:
-        CollectionError: The limit is not positive, or the pool has tasks of several domains.
+        PoolError: The limit is not positive, or the pool has tasks of several domains.
         PoolError: There is no pool at the path.
     """
     with TaskPool.open(path) as pool, pool.snapshot():
@@ -283,7 +281,7 @@ def pool_panel(path: str | os.PathLike[str], limit: int | None = None) -> Panel:
                 entries.setdefault((ADAPTED, active.id), Entry(active, ADAPTED))
     domains = sorted({entry.task.domain for entry in entries.values()})
     if len(domains) != 1:
-        raise CollectionError(f"{path} has tasks of {len(domains)} domains ({', '.join(domains)}): a panel is of one")
+        raise PoolError(f"{path} has tasks of {len(domains)} domains ({', '.join(domains)}): a panel is of one")
     chosen = tuple(entries.values())[: _limited(len(entries), limit)]
     return Panel(
         f"pool {path}",
@@ -297,7 +295,7 @@ def pool_panel(path: str | os.PathLike[str], limit: int | None = None) -> Panel:
 
 def _limited(count: int, limit: int | None) -> int:
     if limit is not None and limit < 1:
-        raise CollectionError(f"a limit of {limit} leaves no task: give at least 1")
+        raise PoolError(f"a limit of {limit} leaves no task: give at least 1")
     return count if limit is None else min(count, limit)
 
 
@@ -307,7 +305,7 @@ def _compare(recipe: Recipe, panel: Panel) -> None:
     if list(pinned) == found:
         return
     number = next(i for i, (one, other) in enumerate(zip(pinned, found, strict=True)) if one != other)
-    raise CollectionError(
+    raise PoolError(
         f"panel {recipe.name}: expected the hash {panel_hash(pinned)} over {len(found)} tasks, found "
         f"{panel_hash(found)}; the first that differs is task {number}, expected {pinned[number]}, found "
         f"{found[number]}. Another version of the generator makes other tasks: use the release that pinned the panel"
@@ -318,10 +316,10 @@ def _official_files(domain: Domain, recipe: Recipe) -> list[Path]:
     try:
         official = import_module(f"{__package__}.{domain.name}.official")
     except ModuleNotFoundError as error:
-        raise CollectionError(f"panel {recipe.name}: the domain {domain.name} has no official games") from error
+        raise PoolError(f"panel {recipe.name}: the domain {domain.name} has no official games") from error
     games: list[Path] = official.find_games(split=recipe.official)
     if len(games) != recipe.count:
-        raise CollectionError(
+        raise PoolError(
             f"panel {recipe.name}: expected {recipe.count} games of the split {recipe.official}, found {len(games)}; "
             f"{official.HOW_TO_GET}"
         )

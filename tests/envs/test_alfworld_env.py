@@ -17,7 +17,6 @@ from rlanything_envs.llm.choices import matches
 from rlanything_envs.views import get_view
 from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN, KnobError
-from rlanything_task_pools.collection import CollectionError
 from rlanything_verifiers.alfworld import GameFormatError, World, write_game
 
 ID = "RLAnything/AlfWorld-v0"
@@ -337,9 +336,9 @@ def test_official_games(alfworld_data, monkeypatch):
 
 def test_official_games_that_are_not_there(tmp_path, monkeypatch):
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
-    with pytest.raises(CollectionError, match="ALFWORLD_DATA"):
+    with pytest.raises(PoolError, match="ALFWORLD_DATA"):
         AlfWorldEnv("train")
-    with pytest.raises(CollectionError, match="json_2"):
+    with pytest.raises(PoolError, match="json_2"):
         AlfWorldEnv("valid_seen", data_dir=tmp_path)
 
 

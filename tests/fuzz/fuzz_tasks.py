@@ -17,7 +17,6 @@ from rlanything_agents.config.load import ConfigError, load_config
 from rlanything_agents.tools.cli.options import key_values
 from rlanything_task_pools import PoolError, Task, TaskPool, get_domain
 from rlanything_task_pools.coding import ImportFormatError, import_tasks
-from rlanything_task_pools.collection import CollectionError
 from rlanything_task_pools.errors import UnknownTask
 from rlanything_task_pools.export import export_pool, import_pool
 from rlanything_task_pools.osworld.importing import load as load_osworld
@@ -264,7 +263,7 @@ TARGETS = (
     Target("pool file", of_file("pool.sqlite", _open_pool), POOL_REFUSALS, lambda: [_database()]),
     Target("pool row", _row, (), lambda: [pack({"goal": "x"}), b"active", b"1.5"], effort=30),
     Target("exported pool", _import, (), lambda: list(_exported().values()), effort=30),
-    Target("panel recipe", of_file("panel.json", read_recipe), (CollectionError,), _recipe),
+    Target("panel recipe", of_file("panel.json", read_recipe), (PoolError,), _recipe),
     Target("configuration", of_file("run.yaml", load_config), (ConfigError,), lambda: [CONFIG], effort=20),
     Target("configuration override", of_text(_override), (ConfigError,), lambda: [b"3"], effort=20),
     Target(

@@ -9,7 +9,7 @@ from alfworld_tasks import replay
 
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN, find_games
-from rlanything_task_pools.collection import CollectionError
+from rlanything_task_pools.errors import PoolError
 from rlanything_verifiers.alfworld import Game, GameFormatError, Goal, Scene, load_game, write_game
 
 
@@ -46,11 +46,11 @@ def test_official_games_are_rewritten(alfworld_data: Path) -> None:
 
 def test_no_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
-    with pytest.raises(CollectionError, match="ALFWORLD_DATA"):
+    with pytest.raises(PoolError, match="ALFWORLD_DATA"):
         find_games()
-    with pytest.raises(CollectionError, match=r"json_2\.1\.1.*alfworld-download"):
+    with pytest.raises(PoolError, match=r"json_2\.1\.1.*alfworld-download"):
         find_games(tmp_path)
-    with pytest.raises(CollectionError, match="valid_seen"):
+    with pytest.raises(PoolError, match="valid_seen"):
         find_games(tmp_path, "test")
 
 

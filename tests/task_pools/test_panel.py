@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_task_pools import PoolError, Task, TaskPool, get_domain
-from rlanything_task_pools.collection import CollectionError
 from rlanything_task_pools.panel import Panel, Recipe, load_panel, panel_hash, panel_names, pin, pool_panel, read_recipe
 from rlanything_verifiers.alfworld import Game, Goal, Scene, write_game
 
@@ -94,7 +93,7 @@ def test_another_process_finds_the_same_hash() -> None:
 def test_other_tasks_are_refused_with_both_hashes() -> None:
     pinned, other = small(), small(seed=9)
     changed = pinned.model_copy(update={"seed": 9})
-    with pytest.raises(CollectionError) as refused:
+    with pytest.raises(PoolError) as refused:
         load_panel(changed)
     for word in (str(pinned.hash), str(other.hash), pinned.tasks[0], other.tasks[0], "task 0"):
         assert word in str(refused.value)
@@ -116,7 +115,7 @@ def test_a_recipe_must_agree_with_itself(tmp_path: Path) -> None:
     ]
     for change, told in wrong:
         file.write_text(json.dumps({**record, **change}))
-        with pytest.raises(CollectionError, match=told):
+        with pytest.raises(PoolError, match=told):
             load_panel(file)
     file.write_text(json.dumps(record))
     assert load_panel(file).hash == recipe.hash
@@ -140,22 +139,22 @@ def test_a_recipe_must_agree_with_itself(tmp_path: Path) -> None:
 def test_what_is_no_recipe_is_a_panel_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     file = tmp_path_factory.getbasetemp() / "any.json"
     file.write_bytes(content)
-    with pytest.raises(CollectionError, match=r"any\.json"):
+    with pytest.raises(PoolError, match=r"any\.json"):
         read_recipe(file)
 
 
 def test_no_such_panel_and_no_tasks() -> None:
-    with pytest.raises(CollectionError, match="alfworld-easy"):
+    with pytest.raises(PoolError, match="alfworld-easy"):
         load_panel("alfworld-simple")
     for limit in (0, -1):
-        with pytest.raises(CollectionError, match="leaves no task"):
+        with pytest.raises(PoolError, match="leaves no task"):
             load_panel("alfworld-easy", limit)
     assert len(load_panel(small(), 10_000).entries) == 3
 
 
 def test_official_games_are_pinned_by_their_number(alfworld_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
-    with pytest.raises(CollectionError, match="ALFWORLD_DATA"):
+    with pytest.raises(PoolError, match="ALFWORLD_DATA"):
         load_panel("alfworld-valid-seen")
     monkeypatch.setenv("ALFWORLD_DATA", str(alfworld_data))
     count = len(list((alfworld_data / "json_2.1.1" / "train").glob("*/*/game.tw-pddl")))
@@ -163,9 +162,9 @@ def test_official_games_are_pinned_by_their_number(alfworld_data: Path, monkeypa
     panel = load_panel(Recipe.model_validate({**official, "count": count}), limit=2)
     assert [entry.task.traits["source"] for entry in panel.entries] == ["official"] * 2
     assert panel.total == count
-    with pytest.raises(CollectionError, match=f"expected {count + 1} games .* found {count}"):
+    with pytest.raises(PoolError, match=f"expected {count + 1} games .* found {count}"):
         load_panel(Recipe.model_validate({**official, "count": count + 1}), limit=2)
-    with pytest.raises(CollectionError, match="no official games"):
+    with pytest.raises(PoolError, match="no official games"):
         load_panel(Recipe.model_validate({**official, "domain": "coding", "count": 1}))
 
 
@@ -194,7 +193,7 @@ def test_an_unreadable_game_leaves_the_others_of_a_panel(tmp_path: Path, monkeyp
     assert "game-1" in panel.unreadable[0].error
     assert "not JSON" in panel.unreadable[0].error
     assert panel.hash == panel_hash([pinned.tasks[0], names[0], pinned.tasks[2], names[1]]) != pinned.hash
-    with pytest.raises(CollectionError, match="2 games cannot be read"):
+    with pytest.raises(PoolError, match="2 games cannot be read"):
         pin(whole)
     assert len(load_panel(whole, limit=1).entries) == 1
 
@@ -204,14 +203,14 @@ def test_an_unreadable_game_leaves_the_others_of_a_panel(tmp_path: Path, monkeyp
     other = Recipe.model_validate(
         {**pinned.model_dump(), "tasks": pinned.tasks[::-1], "hash": panel_hash(pinned.tasks[::-1])}
     )
-    with pytest.raises(CollectionError, match="the first that differs is task 0"):
+    with pytest.raises(PoolError, match="the first that differs is task 0"):
         load_panel(other)
 
 
 def test_a_panel_of_which_nothing_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
     recipe = official_folder(tmp_path, {0: "", 1: "[]"}, count=2)
-    with pytest.raises(CollectionError, match=r"not one of 2 games can be read.*game-0"):
+    with pytest.raises(PoolError, match=r"not one of 2 games can be read.*game-0"):
         load_panel(recipe)
 
 
@@ -254,7 +253,7 @@ def test_a_pool_of_several_domains_is_no_panel(tmp_path: Path) -> None:
     tasks = [Task(domain=name, goal="go", payload={}) for name in ("alfworld", "coding")]
     with TaskPool.create(tmp_path / "pool.sqlite", tasks):
         pass
-    with pytest.raises(CollectionError, match="2 domains"):
+    with pytest.raises(PoolError, match="2 domains"):
         pool_panel(tmp_path / "pool.sqlite")
 
 

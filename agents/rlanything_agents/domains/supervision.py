@@ -20,13 +20,7 @@ from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.imitation import Row
 from rlanything_envs.llm.choices import Form
 
-__all__ = [
-    "ExpertLessons",
-    "StepSupervision",
-    "Supervision",
-    "get_step_supervision",
-    "get_supervision",
-]
+__all__ = ["ExpertLessons", "StepSupervision", "Supervision", "get_step_supervision", "get_supervision"]
 
 SUPERVISED = {
     "alfworld": "rlanything_agents.domains.alfworld.supervision",

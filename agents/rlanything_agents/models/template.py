@@ -17,10 +17,7 @@ from transformers import PreTrainedTokenizerBase, ProcessorMixin
 
 from rlanything_agents.models.checkpoint import CheckpointError
 
-__all__ = [
-    "ChatTemplate",
-    "Message",
-]
+__all__ = ["ChatTemplate", "Message"]
 
 Message = Mapping[str, Any]
 """Message of a chat: ``role``, and ``content``, a text or a list of parts such as ``{"type": "text", "text": str}`` or

@@ -25,7 +25,7 @@ def collected_tasks(domain: Domain, source: str, count: int, rng: np.random.Gene
         rng: Draws the order.
 
     Raises:
-        CollectionError: There is no task.
+        PoolError: There is no task.
     """
     found = read_collection(domain.name, source).tasks
     order = rng.permutation(len(found))

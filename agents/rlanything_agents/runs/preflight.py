@@ -8,7 +8,8 @@ from rlanything_agents.config import ConfigError, RunConfig
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.rewriting import check_rewriter
 from rlanything_task_pools import get_domain
-from rlanything_task_pools.collection import Collection, CollectionError, read_collection
+from rlanything_task_pools.collection import Collection, read_collection
+from rlanything_task_pools.errors import PoolError
 
 __all__ = ["check_ahead", "collections_of", "preflight"]
 
@@ -71,7 +72,7 @@ def collections_of(config: RunConfig) -> Iterator[tuple[str, Collection]]:
     for key, source in named.items():
         try:
             found = read_collection(config.domain, source)
-        except CollectionError as error:
+        except PoolError as error:
             raise ConfigError(f"{key}: {error}") from error
         if key == "curriculum.pool" and len(found.tasks) < config.curriculum.pool_size:
             raise ConfigError(

@@ -36,12 +36,7 @@ from rlanything_agents.training.grpo_settings import GRPOTrainer, grpo_settings,
 from rlanything_agents.training.mismatch import importance_ratio
 from rlanything_agents.training.padded import MicroBatch, Padded
 from rlanything_agents.training.ranks.launch import launched
-from rlanything_agents.training.ranks.sharding import (
-    average_gradients,
-    shard_optimizer,
-    whole_optimizer,
-    whole_weights,
-)
+from rlanything_agents.training.ranks.sharding import average_gradients, shard_optimizer, whole_optimizer, whole_weights
 from rlanything_agents.training.rows import end_to_end, micro_batches, optimizer_batches, prompt_rows
 from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed, unknown_tokens
 from rlanything_agents.training.shared_prompts import attention_share, restarts

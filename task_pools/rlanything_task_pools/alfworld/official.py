@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 from rlanything_task_pools.alfworld.generate import make_task
-from rlanything_task_pools.collection import Collection, CollectionError
+from rlanything_task_pools.collection import Collection
+from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.task import Task
 from rlanything_verifiers.alfworld import GameFormatError, load_game, prove
 
@@ -31,19 +32,19 @@ def find_games(data_dir: str | os.PathLike[str] | None = None, split: str = "tra
         split: ``train``, ``valid_seen``, ``valid_unseen`` or ``valid_train``.
 
     Raises:
-        CollectionError: No folder is named, it does not exist, or it holds no game of the split.
+        PoolError: No folder is named, it does not exist, or it holds no game of the split.
     """
     if split not in OFFICIAL_SPLITS:
-        raise CollectionError(f"no official split is called {split!r}; choose from {', '.join(OFFICIAL_SPLITS)}")
+        raise PoolError(f"no official split is called {split!r}; choose from {', '.join(OFFICIAL_SPLITS)}")
     # The environment is read here, and alfworld is not imported: importing it sets the variable.
     named = data_dir if data_dir is not None else os.environ.get(DATA_VARIABLE)
     if not named:
-        raise CollectionError(f"no folder of ALFWorld games: pass data_dir or set ${DATA_VARIABLE}; {HOW_TO_GET}")
+        raise PoolError(f"no folder of ALFWorld games: pass data_dir or set ${DATA_VARIABLE}; {HOW_TO_GET}")
     base = Path(named).expanduser()
     folder = next((f for f in (base / "json_2.1.1" / split, base / split) if f.is_dir()), base / "json_2.1.1" / split)
     games = _playable(folder, f"*/*/{GAME_FILE}")
     if not games:
-        raise CollectionError(f"no {GAME_FILE} under {folder}; {HOW_TO_GET}")
+        raise PoolError(f"no {GAME_FILE} under {folder}; {HOW_TO_GET}")
     return games
 
 

@@ -19,7 +19,8 @@ from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_task_pools import TaskPool, get_domain
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_task_pools.alfworld.rewrite import scene_and_goal
-from rlanything_task_pools.collection import CollectionError, Importer, read_collection
+from rlanything_task_pools.collection import Importer, read_collection
+from rlanything_task_pools.errors import PoolError
 from rlanything_verifiers.alfworld import Game, write_game
 
 
@@ -156,7 +157,7 @@ def test_a_domain_without_an_importer_says_so(monkeypatch: pytest.MonkeyPatch, t
         name = "toy"
 
     monkeypatch.setattr("rlanything_task_pools.collection.get_domain", lambda name: Toy())
-    with pytest.raises(CollectionError, match="the domain toy reads no folders of tasks"):
+    with pytest.raises(PoolError, match="the domain toy reads no folders of tasks"):
         read_collection("toy", str(tmp_path))
     for name in ("alfworld", "coding", "osworld"):
         assert isinstance(get_domain(name), Importer)

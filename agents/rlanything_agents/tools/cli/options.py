@@ -103,13 +103,13 @@ def open_panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
         limit: Most tasks, from the beginning.
 
     Raises:
-        CollectionError: Both or neither are given, or the tasks cannot be loaded.
+        PoolError: Both or neither are given, or the tasks cannot be loaded.
     """
-    from rlanything_task_pools.collection import CollectionError
+    from rlanything_task_pools.errors import PoolError
     from rlanything_task_pools.panel import load_panel, panel_names, pool_panel
 
     if (name is None) == (pool is None):
-        raise CollectionError(f"give either --panel ({', '.join(panel_names())}) or a pool")
+        raise PoolError(f"give either --panel ({', '.join(panel_names())}) or a pool")
     if pool is not None:
         return pool_panel(pool / "pool.sqlite" if pool.is_dir() else pool, limit)
     return load_panel(str(name), limit)

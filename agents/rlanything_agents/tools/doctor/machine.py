@@ -159,7 +159,7 @@ def _sandbox() -> Iterator[Finding]:
 
 def _games() -> Iterator[Finding]:
     from rlanything_task_pools.alfworld.official import DATA_VARIABLE, HOW_TO_GET, find_games
-    from rlanything_task_pools.collection import CollectionError
+    from rlanything_task_pools.errors import PoolError
 
     if not os.environ.get(DATA_VARIABLE):
         yield Finding("official games", True, f"${DATA_VARIABLE} is not set: generated games only")
@@ -167,7 +167,7 @@ def _games() -> Iterator[Finding]:
     for split in ("train", "valid_seen", "valid_unseen"):
         try:
             yield Finding(f"games {split}", True, f"{len(find_games(split=split))} official games")
-        except CollectionError as error:
+        except PoolError as error:
             yield Finding(f"games {split}", False, str(error), HOW_TO_GET)
 
 
