@@ -285,12 +285,7 @@ TARGETS = (
     Target("judgement", of_text(parse_score), (), lambda: [b"It helps. \\boxed{1}", b"\\boxed{-1}"]),
     Target("unit test of a model", of_text(read_unit_test), (JudgeError,), lambda: [UNIT_TEST]),
     Target("small program", of_text(read_program), (), lambda: [b"import sys\nprint(sum(map(int, sys.stdin)))\n"]),
-    Target(
-        "result of a function",
-        _returned,
-        (),
-        lambda: [b"\n\x1d result OK [1, 2.5, [3]]\n"],
-    ),
+    Target("result of a function", _returned, (), lambda: [b"\n\x1d result OK [1, 2.5, [3]]\n"]),
     Target(
         "answers to asserts",
         lambda content: read_answers(content, 1),
