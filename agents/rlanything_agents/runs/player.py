@@ -141,11 +141,23 @@ class AheadPlayer(Player):
 
     Args:
         learners: The models, which keep the weights of the policy for the episodes.
-        settings, workers, reviewer, curriculum, seed: See `Player`.
+        settings: See `Player`.
+        workers: See `Player`.
+        reviewer: See `Player`.
+        curriculum: See `Player`.
+        seed: See `Player`.
     """
 
-    def __init__(self, learners: Learners, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        learners: Learners,
+        settings: RolloutConfig,
+        workers: Workers,
+        reviewer: Reviewer[Any],
+        curriculum: Curriculum,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(settings, workers, reviewer, curriculum, seed)
         self._learners = learners
         self._batch: AheadBatch | None = None
 

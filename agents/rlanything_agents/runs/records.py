@@ -30,7 +30,9 @@ class RecordHook(Hook):
 
     Args:
         folder: Folder of the run.
-        learners, player, pool: The state of the loop.
+        learners: Models to store.
+        player: Player to store.
+        pool: Task pool to store.
     """
 
     def __init__(self, folder: RunFolder, learners: Learners, player: Player, pool: TaskPool) -> None:
