@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -136,10 +137,13 @@ class Result:
             BenchmarkError: It is not a result; the message names the field.
         """
         try:
-            return _RESULT.validate_json(line)
+            result = _RESULT.validate_json(line)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             raise BenchmarkError(f"not a result: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        if result.to_dict() != json.loads(line):  # a part that is missing has a default
+            raise BenchmarkError("not a result: usage: it is not whole")
+        return result
 
 
 _RESULT = TypeAdapter(Result)
