@@ -34,7 +34,7 @@ def test_piece_by_piece_or_at_once(tasks, tmp_path, acceptance):
         assert one == two
         assert one.events == len(pool.events(slot))
         records = pool.outcomes(slot, pool.active(slot).id, errors=False)
-        assert one.recent() == Tally.of([record.outcome for record in records][-WINDOW:])
+        assert one.recent(WINDOW) == Tally.of([record.outcome for record in records][-WINDOW:])
         if one.trial is not None:
             candidate, event = pool.candidate(slot), pool.events(slot, kind="proposed")[-1]
             assert one.trial.proposed == event
@@ -63,4 +63,4 @@ def test_evaluations_are_nobodys_business(tasks, tmp_path):
     pool.record(0, tasks[0].id, [Outcome(success=True, score=1.0, steps=1, actor="test", role="eval")])
     ledger = Ledger(pool, 8)
     ledger.read()
-    assert ledger.slot(0).recent() == Tally(0, 0)
+    assert ledger.slot(0).recent(8) == Tally(0, 0)

@@ -119,10 +119,6 @@ def _view(path: Path) -> None:
             json.loads(view.get(name))
         except (RunFolderError, UnknownName):
             continue
-    try:
-        view.search(1, "mug")
-    except (RunFolderError, UnknownName):
-        return
 
 
 def _examined(path: Path) -> None:

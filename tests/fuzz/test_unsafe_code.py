@@ -70,15 +70,6 @@ def test_models_come_with_no_code() -> None:
                     assert getattr(word.value, "value", None) is False, name
 
 
-def test_the_model_of_drift_says_so_too() -> None:
-    """transformers may ask at a terminal where it is left open."""
-    tree = dict(modules())["rlanything_envs.curriculum.distance"]
-    loads = [call for called, call in calls(tree) if called.endswith(".from_pretrained")]
-    assert loads
-    for call in loads:
-        assert "trust_remote_code" in {word.arg for word in call.keywords}
-
-
 def test_xml_is_read_without_entities_and_network() -> None:
     """The one reader that builds trees says so; the others go through expat, which resolves nothing by itself."""
     made = ("XMLParser", "HTMLParser")

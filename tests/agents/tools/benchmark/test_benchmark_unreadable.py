@@ -49,7 +49,7 @@ def test_the_rest_is_played_and_the_game_is_named(panel: Path) -> None:
     assert (total["tasks"], total["episodes"], total["successes"], total["errors"], total["rate"]) == (4, 6, 6, 2, 1.0)
     assert (summary["episodes"], summary["left"]) == (8, 2)
     assert [error["task"] for error in summary["errors"]] == [BROKEN] * 2
-    assert "no JSON" in summary["errors"][0]["error"]
+    assert "not JSON" in summary["errors"][0]["error"]
     assert [task["outcomes"] for task in summary["tasks"]] == [[1, 1], [None, None], [1, 1], [1, 1]]
     assert "game-1" in (out / "report.html").read_text()
     assert BROKEN in (out / "report.html").read_text()
