@@ -4,10 +4,12 @@ import pytest
 from isolated import Isolated
 
 
+@pytest.mark.slow
 def test_openenv() -> None:
     Isolated("openenv").run_tests("adapters/openenv_checks.py", "adapters/openenv_tool_checks.py")
 
 
+@pytest.mark.slow
 def test_the_package_in_examples() -> None:
     Isolated("openenv").run_tests("adapters/openenv_package_checks.py")
 

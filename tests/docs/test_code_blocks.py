@@ -24,6 +24,8 @@ from rlanything_task_pools import get_domain
 
 PAGES = [read_page(path) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
 MOST_NOT_RUN = 20
+SLOW = {"docs/tutorial/train.md", "docs/howto/scaling.md"}
+"""Pages that train for half a minute."""
 
 
 def _name(page: Page) -> str:
@@ -52,7 +54,14 @@ def undone(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("undone")
-@pytest.mark.parametrize("page", [page for page in PAGES if any(block.runs for block in page.blocks)], ids=_name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=_name(page), marks=[pytest.mark.slow] * (_name(page) in SLOW))
+        for page in PAGES
+        if any(block.runs for block in page.blocks)
+    ],
+)
 def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Path) -> None:
     if page.environment is None:
         monkeypatch.chdir(tmp_path)

@@ -84,6 +84,7 @@ def test_weights_are_checked_after_sleep_too(
     assert not engines.alive
 
 
+@pytest.mark.slow
 def test_a_server_that_keeps_old_weights_stops_the_run(
     engines: type[LLM], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

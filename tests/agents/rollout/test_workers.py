@@ -134,6 +134,7 @@ def test_workers_play_with_the_weights_as_they_are(config: RunConfig, learners: 
     assert after == locally(config, learners, 4, HOW)
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_played_is_played_again_and_counted_once(
     config: RunConfig, learners: Learners, workers: RayWorkers
 ) -> None:

@@ -111,6 +111,7 @@ def state_of(folder: RunFolder, iteration: int = 3) -> Any:
     return rows, tasks, weights
 
 
+@pytest.mark.slow
 def test_a_batch_is_one_update_old_and_an_interrupted_run_has_it(copies: list[Copies], tmp_path: Path) -> None:
     """The first batch of an iteration is played with the weights before the last update, even where the play begins
     after the update. The same seed gives the same run, interrupted or not.

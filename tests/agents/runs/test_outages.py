@@ -202,6 +202,7 @@ def test_a_lie_never_becomes_a_task(service: Service, warm: Path, tmp_path: Path
     assert learned(rows_of(folder)[0]) == NORMAL.setdefault("first", learned(rows_of(folder)[0]))
 
 
+@pytest.mark.slow
 def test_a_run_waits_shows_it_and_ends_as_if_nothing_had_been(
     service: Service, warm: Path, answers: list[str], straight: RunFolder, tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ def test_an_iteration_plays_tests_and_learns(finished: tuple[Path, dict[str, Any
         assert all(0 <= record.outcome.score <= 1 for record in records)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_reaches_the_same_state(
     finished: tuple[Path, dict[str, Any], str], config: RunConfig, tmp_path: Path
 ) -> None:

@@ -121,6 +121,7 @@ def test_the_update_is_that_of_unshared_rows(kind: str, constrained: bool, case:
     agree(base, made, micro_batch_tokens=80, **OPTIONS[case])
 
 
+@pytest.mark.slow
 @given(
     prompts=st.lists(st.tuples(st.integers(1, 24), st.integers(1, 5)), min_size=1, max_size=4),
     constrained=st.booleans(),
@@ -377,6 +378,7 @@ def test_turns_of_an_episode_are_computed_as_one_tree(kind: str, history: int | 
     )
 
 
+@pytest.mark.slow
 @given(
     history=st.one_of(st.none(), st.integers(0, 5)),
     episodes=st.integers(1, 3),

@@ -183,6 +183,7 @@ def test_a_desktop_that_is_gone_is_a_failure_and_the_next_episode_has_another():
 # --- Gymnasium ---
 
 
+@pytest.mark.slow
 def test_gymnasium_has_no_objection(bwrap_desktop):
     time.sleep(max(0, time.localtime().tm_sec - 44) and 60 - time.localtime().tm_sec)  # the panel's clock shows minutes
     env = gym.make(ID, tasks=[json.loads(make(config=[]).to_json())], render_mode="rgb_array", **SMALL)
@@ -192,6 +193,7 @@ def test_gymnasium_has_no_objection(bwrap_desktop):
     env.close()
 
 
+@pytest.mark.slow
 def test_gymnasiums_own_recorder(made, tmp_path):
     pytest.importorskip("moviepy", reason="needs the extra: video")
     env = gym.wrappers.RecordVideo(made(render_mode="rgb_array"), str(tmp_path / "videos"))

@@ -69,6 +69,7 @@ def test_the_quickstart_is_a_configuration() -> None:
     assert config.curriculum.operators == ("evaluator", "hints")
 
 
+@pytest.mark.slow
 def test_success_and_judge_are_reported_before_and_after(finished: tuple[Path, dict[str, Any], str]) -> None:
     path, summary, said = finished
     for when in ("before", "after"):
@@ -99,6 +100,7 @@ def test_both_models_learn_and_tasks_adapt(finished: tuple[Path, dict[str, Any],
         assert pool.counts().keys() >= {"accepted", "rejected"}
 
 
+@pytest.mark.slow
 def test_a_run_depends_on_its_seed_alone(finished: tuple[Path, dict[str, Any], str], tmp_path: Path) -> None:
     path, summary, _ = finished
     again, _ = run(tmp_path / "tiny", ["rollout.environments=5"])

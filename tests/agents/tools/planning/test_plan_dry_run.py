@@ -88,6 +88,7 @@ def test_the_pilot_says_how_long_each_part_of_a_run_takes() -> None:
     assert re.fullmatch(rf"about {part} \(warm start {part}, evaluations {part}, iterations {part}\)", str(took))
 
 
+@pytest.mark.slow
 def test_the_pilot_plays_with_pretrained_models(tmp_path: Path) -> None:
     folder = str(checkpoint("qwen2.5", tmp_path / "model"))
     model = {"checkpoint": folder, "max_tokens": 40, "context": 4096, "lessons": True}
