@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 93_258,
     "lines of studies, benchmarks, scripts and examples": 7_500,
-    "lines of tests": 65_450,
+    "lines of tests": 65_480,
     "files of the four packages": 699,
     "settings of a run": 172,
     "commands": 18,
