@@ -14,10 +14,10 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.rollout.copies import Role
 from rlanything_agents.runs.learners import make_both
 from rlanything_agents.runs.stopping import RunStopped
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, detecting_loss
 from rlanything_agents.training.ranks.packing import unpacked
-from rlanything_agents.training.update import TrainingError
 from rlanything_envs.llm.errors import RunMustStop
 
 __all__ = ["execute", "follow"]

@@ -14,12 +14,13 @@ from transformers import PreTrainedModel
 from rlanything_agents.config import RunConfig
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.stopping import RunStopped
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, detecting_loss
 from rlanything_agents.training.ranks.launch import launched, must_be_trainable
 from rlanything_agents.training.ranks.packing import packed
 from rlanything_agents.training.samples import Sample
-from rlanything_agents.training.update import Trainer, TrainingError, UpdateStats
+from rlanything_agents.training.update import Trainer, UpdateStats
 
 __all__ = ["LeadingTrainer", "check_launch", "leading"]
 

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,11 @@ from rlanything_envs.llm.errors import RunMustStop
 __all__ = ["AheadPlayer", "Player", "make_player"]
 
 
+@dataclass
 class Player:
     """Plays and judges the groups of an iteration with the present weights.
 
-    Args:
+    Attributes:
         settings: Number of groups, their size, and the settings of their episodes.
         workers: Run the rollouts and answer the queries to the reward model.
         reviewer: Writes the queries, and collates the answers.
@@ -43,16 +44,11 @@ class Player:
         seed: Seed of the rollouts.
     """
 
-    def __init__(
-        self,
-        settings: RolloutConfig,
-        workers: Workers,
-        reviewer: Reviewer[Any],
-        curriculum: Curriculum,
-        seed: int = 0,
-    ) -> None:
-        self.settings, self.workers, self.reviewer = settings, workers, reviewer
-        self.curriculum, self.seed = curriculum, seed
+    settings: RolloutConfig
+    workers: Workers
+    reviewer: Reviewer[Any]
+    curriculum: Curriculum
+    seed: int = 0
 
     def play(self, iteration: int, rng: np.random.Generator, stopwatch: Stopwatch) -> list[RolloutGroup]:
         """The groups of an iteration: tasks drawn, episodes played, the reward model's answers collated.
@@ -133,33 +129,19 @@ class Player:
         )
 
 
+@dataclass
 class AheadPlayer(Player):
     """Plays the next iteration while the models are updated, with the weights before the updates.
 
     Its tasks are drawn before the updates, so they depend on nothing that happens in them. Workers or the server of the
     policy must play: this process is busy.
 
-    Args:
+    Attributes:
         learners: The models, which keep the weights of the policy for the episodes.
-        settings: See `Player`.
-        workers: See `Player`.
-        reviewer: See `Player`.
-        curriculum: See `Player`.
-        seed: See `Player`.
     """
 
-    def __init__(
-        self,
-        learners: Learners,
-        settings: RolloutConfig,
-        workers: Workers,
-        reviewer: Reviewer[Any],
-        curriculum: Curriculum,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(settings, workers, reviewer, curriculum, seed)
-        self._learners = learners
-        self._batch: AheadBatch | None = None
+    learners: Learners = field(kw_only=True)
+    _batch: AheadBatch | None = field(default=None, init=False)
 
     def play(self, iteration: int, rng: np.random.Generator, stopwatch: Stopwatch) -> list[RolloutGroup]:
         """See `Player.play`; groups that were played ahead say so in `RolloutGroup.ahead`."""
@@ -172,7 +154,7 @@ class AheadPlayer(Player):
                 ready(group)
 
         groups = self.judged(batch.assignments, episodes, iteration, stopwatch)
-        return [dataclasses.replace(group, ahead=True) for group in groups]
+        return [replace(group, ahead=True) for group in groups]
 
     @contextmanager
     def during_updates(self, iteration: int | None, stopwatch: Stopwatch) -> Iterator[None]:
@@ -193,7 +175,7 @@ class AheadPlayer(Player):
             self.rollout(drawn, iteration, groups.append, check)
             return AheadBatch(drawn, groups)
 
-        with self._learners.keeping("policy"), in_background(play, abandoned) as result:
+        with self.learners.keeping("policy"), in_background(play, abandoned) as result:
             yield
             with stopwatch.lap("rollout"):
                 self._batch = result()
@@ -213,4 +195,4 @@ def make_player(
 ) -> Player:
     """The player that a configuration names; see `Player` for the arguments."""
     rest = (config.rollout, workers, reviewer, curriculum, config.seed)
-    return AheadPlayer(learners, *rest) if config.rollout.ahead else Player(*rest)
+    return AheadPlayer(*rest, learners=learners) if config.rollout.ahead else Player(*rest)

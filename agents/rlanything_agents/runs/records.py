@@ -61,7 +61,7 @@ class ServiceHook(Hook):
         self._service, self._summariser = service, summariser
 
     def iterated(self, iteration: Iteration) -> None:
-        """Add the counts and begin anew; a service that was given up is tried again."""
+        """Add the counts and start them at zero; a service that was given up is tried again."""
         if self._service is not None:
             iteration.row["rewriter"] = asdict(self._service.served)
             self._service.begin()

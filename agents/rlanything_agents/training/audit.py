@@ -15,9 +15,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from rlanything_agents.training.constrained import constrained
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.ranks.packing import packed, unpacked
 from rlanything_agents.training.samples import Sample, check_vocabulary, unknown_tokens
-from rlanything_agents.training.update import TrainingError
 
 __all__ = ["SAMPLED", "Difference", "kept", "read_samples", "rescored", "store_samples"]
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from rlanything_agents.config.trainer import MAX_GRAD_NORM, TrainerConfig
-from rlanything_agents.training.update import TrainingError
+from rlanything_agents.training.errors import TrainingError
 
 with warnings.catch_warnings():
     # This is about TRL's own engines, which are never used here.

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 from rlanything_agents.engines.batching import like_length
 from rlanything_agents.models.master_weights import MasterAdamW
 from rlanything_agents.models.pretrained import trained
-from rlanything_agents.training.update import TrainingError
+from rlanything_agents.training.errors import TrainingError
 
 __all__ = ["Row", "fit", "row_of"]
 

@@ -14,10 +14,11 @@ from transformers import PreTrainedModel
 
 from rlanything_agents.config.trainer import MAX_GRAD_NORM, MOST_IMPORTANCE, TrainerConfig
 from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_of
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.mismatch import FARTHEST
 from rlanything_agents.training.rows import optimizer_batches
 from rlanything_agents.training.samples import Sample, check_vocabulary, unknown_tokens
-from rlanything_agents.training.update import TrainingError, UpdateStats
+from rlanything_agents.training.update import UpdateStats
 
 
 class PlainTrainer:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.trajectory import PromptedTurn, Trajectory, is_free
-from rlanything_agents.training.update import TrainingError
+from rlanything_agents.training.errors import TrainingError
 
 Allowed = tuple[int, ...]
 """Token ids that constrained decoding permitted at one position."""

@@ -32,6 +32,7 @@ from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO, TrainerConfig
 from rlanything_agents.models.master_weights import MasterAdamW, move_state
 from rlanything_agents.models.pretrained import adapters_are_zero, trained
 from rlanything_agents.training.aggregation import aggregated
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.grpo_settings import GRPOTrainer, grpo_settings, no_reward
 from rlanything_agents.training.mismatch import importance_ratio
 from rlanything_agents.training.padded import MicroBatch, Padded
@@ -41,7 +42,7 @@ from rlanything_agents.training.rows import end_to_end, micro_batches, optimizer
 from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed, unknown_tokens
 from rlanything_agents.training.shared_prompts import attention_share, restarts
 from rlanything_agents.training.tallies import Tallies, k3
-from rlanything_agents.training.update import TrainingError, UpdateStats
+from rlanything_agents.training.update import UpdateStats
 from rlanything_envs.llm.errors import RunMustStop
 
 __all__ = ["SampleTrainer"]

@@ -89,8 +89,3 @@ class Trainer(Protocol):
 
     def rest(self) -> None:
         """Move the optimizer state to the host's memory until the next update."""
-
-
-class TrainingError(RuntimeError):
-    """Training that cannot begin or continue, or a sample that no model can have produced; the message names the cause
-    and the remedy."""

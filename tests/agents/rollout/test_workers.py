@@ -224,7 +224,7 @@ def test_a_reward_model_that_writes_unit_tests_does_so_on_workers(cluster: None,
         assert one.tests == other.tests
         assert len(one.tests) == config.judge.votes
         for ours, theirs in zip(one.trajectories, other.trajectories, strict=True):
-            assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-5), "batches of whoever waits round otherwise"
+            assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-5), "other batches round differently"
             assert replace(ours, logprobs=[]) == replace(theirs, logprobs=[])
         assert np.array_equal(one.passes, other.passes, equal_nan=True)
 

@@ -30,8 +30,8 @@ from rlanything_agents.runs.preflight import check_ahead
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import open_run, train
 from rlanything_agents.tools.planning.checks import dry_run
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.learner import Learner
-from rlanything_agents.training.update import TrainingError
 from rlanything_envs.curriculum import Assignment
 from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN

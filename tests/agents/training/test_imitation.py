@@ -29,8 +29,8 @@ from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training import imitation
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.imitation import Row, _rate, fit
-from rlanything_agents.training.update import TrainingError
 from rlanything_envs.alfworld import words as alfworld_words
 from rlanything_envs.osworld.short import words as osworld_words
 from rlanything_envs.views import get_view

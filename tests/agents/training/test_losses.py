@@ -20,10 +20,10 @@ from test_trainer import VOCAB, build_model, build_tokenizer, build_trajectories
 
 from rlanything_agents.config.trainer import TrainerConfig  # noqa: E402
 from rlanything_agents.training.aggregation import aggregated, answers_of  # noqa: E402
+from rlanything_agents.training.errors import TrainingError  # noqa: E402
 from rlanything_agents.training.plain import PlainTrainer  # noqa: E402
 from rlanything_agents.training.samples import Sample  # noqa: E402
 from rlanything_agents.training.trainer import SampleTrainer  # noqa: E402
-from rlanything_agents.training.update import TrainingError  # noqa: E402
 
 torch.set_num_threads(1)
 

@@ -30,11 +30,11 @@ from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 from rlanything_agents.tools.planning.checks import dry_run
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.launch import Launch, launched, must_be_trainable, obstacles
 from rlanything_agents.training.ranks.packing import packed, unpacked
 from rlanything_agents.training.samples import Sample
-from rlanything_agents.training.update import TrainingError
 from rlanything_task_pools import TaskPool
 
 HOME = Path(__file__).parents[3]

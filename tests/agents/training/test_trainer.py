@@ -45,10 +45,10 @@ from transformers import (  # noqa: E402
 
 from rlanything_agents.config.trainer import TrainerConfig  # noqa: E402
 from rlanything_agents.training.constrained import constrained  # noqa: E402
+from rlanything_agents.training.errors import TrainingError  # noqa: E402
 from rlanything_agents.training.plain import PlainTrainer  # noqa: E402
 from rlanything_agents.training.samples import Sample, answer_sample, split_steps, step_weights  # noqa: E402
 from rlanything_agents.training.trainer import SampleTrainer  # noqa: E402
-from rlanything_agents.training.update import TrainingError  # noqa: E402
 from rlanything_envs.llm.errors import RunMustStop  # noqa: E402
 
 torch.set_num_threads(1)  # the models are tiny, and idle threads spin when cores are shared

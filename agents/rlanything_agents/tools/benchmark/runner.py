@@ -12,7 +12,7 @@ from typing import Any
 
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter, Stage
-from rlanything_agents.tools.benchmark.agent import Lockstep, Solo, open_agent, packages_of
+from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
 from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of, most_turns
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.parallel import play_in_parallel
@@ -24,7 +24,10 @@ from rlanything_agents.tools.benchmark.transcript import collect
 from rlanything_envs.llm.budget import Price
 from rlanything_task_pools.panel import Panel
 
-__all__ = ["run_benchmark"]
+__all__ = ["FORMS", "run_benchmark"]
+
+FORMS = ("random", "expert", "openai:MODEL", "hf:CHECKPOINT", "run:FOLDER", "python:MODULE:NAME")
+"""Forms of the names of agents."""
 
 FIRST_S, LATER_S = 8.0, 30.0
 """Seconds until the pace of an agent is shown, and between later times."""
@@ -51,7 +54,7 @@ def run_benchmark(
 
     Args:
         panel: The tasks.
-        agent: One of `rlanything_agents.tools.benchmark.agent.FORMS`.
+        agent: One of the `FORMS`.
         out: Folder of the results.
         episodes: Episodes per task.
         seed: Seed of the benchmark.
@@ -89,7 +92,7 @@ def run_benchmark(
     with ResultFolder.open(out, settings, restart=restart) as folder:
         results = folder.results()
         left = [episode for episode in wanted if episode.key not in results or results[episode.key].outcome is None]
-        with contextlib.closing(open_agent(agent, chat, folder.prompts, turns)) as player:
+        with contextlib.closing(_open_agent(agent, chat, folder.prompts, turns)) as player:
             player.check(wanted)
             folder.claim(settings)  # not earlier: a mistyped agent must not bind the folder
             used: ChatSettings = getattr(player, "settings", chat)
@@ -147,6 +150,52 @@ def _pace_shown(agent: Solo | Lockstep, stage: Stage) -> Iterator[None]:
         thread.join()
 
 
+def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Solo | Lockstep:
+    """Open the agent of a name, and import the packages of its kind.
+
+    Args:
+        name: A name in one of the `FORMS`.
+        settings: Settings of chat agents.
+        log: File of the prompts to a model and its answers.
+        turns: Most turns of an episode.
+
+    Raises:
+        BenchmarkError: There is no agent of this name, or it cannot be opened.
+        MissingExtra, MissingKey: The service cannot be used.
+    """
+    from rlanything_agents.tools.benchmark.scripted import Expert, RandomAgent
+
+    kind, colon, rest = name.partition(":")
+    match kind, bool(colon and rest):
+        case "random", False:
+            return RandomAgent()
+        case "expert", False:
+            return Expert()
+        case "openai", True:
+            from rlanything_agents.tools.benchmark.service import ServiceAgent
+
+            return ServiceAgent(rest, settings, log)
+        case "hf", True:
+            from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
+
+            return CheckpointAgent(rest, settings, log, turns)
+        case "run", True:
+            from rlanything_agents.tools.benchmark.policy import RunAgent
+
+            return RunAgent(rest)
+        case "python", True:
+            from rlanything_agents.tools.benchmark.own_code import PythonAgent
+
+            return PythonAgent(rest, settings.max_history)
+    raise BenchmarkError(f"no agent is called {name!r:.200}: choose one of {', '.join(FORMS)}")
+
+
+def _packages_of(name: str) -> tuple[str, ...]:
+    """Packages that an agent of this kind needs besides those of the environments."""
+    models = ("torch", "transformers")
+    return {"openai": ("openai",), "hf": models, "run": models}.get(name.partition(":")[0], ())
+
+
 def _summary(
     panel: Panel,
     settings: Mapping[str, Any],
@@ -169,6 +218,6 @@ def _summary(
         "settings": dict(settings),
         "command": command,
         "price": asdict(price) if price else None,
-        "versions": versions(packages_of(settings["agent"])),
+        "versions": versions(_packages_of(settings["agent"])),
         **summarise(panel, wanted, folder.results(), price),
     }

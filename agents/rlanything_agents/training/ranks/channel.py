@@ -14,8 +14,8 @@ from accelerate import PartialState
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
+from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.ranks.launch import launched
-from rlanything_agents.training.update import TrainingError
 
 __all__ = ["ProcessLost", "Ranks"]
 

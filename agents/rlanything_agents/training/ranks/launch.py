@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from rlanything_agents.config import CheckpointConfig, RunConfig, SharedConfig
-from rlanything_agents.training.update import TrainingError
+from rlanything_agents.training.errors import TrainingError
 
 __all__ = ["Launch", "launched", "must_be_trainable", "obstacles"]
 
