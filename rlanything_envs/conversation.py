@@ -7,15 +7,14 @@ act, an answer may hold prose around its action, and an infrastructure failure i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
 import gymnasium as gym
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.message import Image, Part, images_of, parts_of, text_of
 from rlanything_envs.registration import text_arguments, tool_arguments
 from rlanything_envs.tools import ToolCallError, Toolset
 from rlanything_envs.verdict import settle
@@ -29,12 +28,12 @@ class Turn:
     """A message of the environment.
 
     Attributes:
-        text: The message.
+        text: The text of the message; empty where there is a screen alone.
         reward: 0 until the end of the episode, then the verifier's score.
         terminated: Whether the task itself ended the episode.
         truncated: Whether a limit cut it off.
         info: Gymnasium's ``info``; ``outcome`` is 1 or -1 once the episode is over, also where the time limit ended it.
-        screen: uint8 of shape (height, width, 3), where observations have a ``screenshot``; else None.
+        screen: The picture of the screen, where observations have a ``screenshot``; else None.
     """
 
     text: str
@@ -42,7 +41,12 @@ class Turn:
     terminated: bool
     truncated: bool
     info: dict[str, Any]
-    screen: npt.NDArray[np.uint8] | None = field(default=None, compare=False)
+    screen: Image | None = None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The message for an agent that sees: the screen, and then the text."""
+        return tuple(part for part in (self.screen, self.text) if part)
 
     @property
     def done(self) -> bool:
@@ -103,10 +107,10 @@ class Conversation:
         if isinstance(task, str) and task.lstrip().startswith("{"):
             task = Task.from_json(task)
         observation, info = self.env.reset(seed=seed, options=None if task is None else {"task": task})
-        turn = self._turn(observation, 0.0, False, False, info)
+        turn = self._turn(observation, 0.0, False, False, info, first=True)
         if not self.manual:
             return turn
-        return replace(turn, text=f"{self.manual}\n\n{turn.text}")
+        return replace(turn, text=f"{self.manual}\n\n{turn.text}".rstrip())
 
     def answer(self, text: str) -> Turn:
         """Send the agent's answer and return the next message.
@@ -129,13 +133,23 @@ class Conversation:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _turn(self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]) -> Turn:
+    def _turn(
+        self,
+        observation: Any,
+        reward: Any,
+        terminated: bool,
+        truncated: bool,
+        info: dict[str, Any],
+        *,
+        first: bool = False,
+    ) -> Turn:
         if info.get("outcome") == "error":
             reason = info.get("error") or "the environment does not say what failed"
             raise InfrastructureError(f"{info.get('task_id')}: {reason}; the episode counts for nothing, play it again")
         settle(info, truncated=truncated)
-        screen = observation.get("screenshot") if isinstance(observation, Mapping) else None
-        return Turn(_text_of(observation), float(reward), terminated, truncated, info, screen)
+        parts = parts_of(observation, first)
+        screen = next(iter(images_of(parts)), None)
+        return Turn(text_of(parts), float(reward), terminated, truncated, info, screen)
 
 
 UNREADABLE = "\0"
@@ -208,14 +222,3 @@ class ToolConversation(Conversation):
             return replace(turn, text=f"{_REFUSED}{error}.\n{message}", info={**turn.info, "call_error": error})
         turn = self.answer(action) if self.tools is ACT else self._turn(*self.env.step(action))
         return replace(turn, info={**turn.info, "call_error": None})
-
-
-def _text_of(observation: Any) -> str:
-    if isinstance(observation, Mapping):
-        observation = observation.get("text")
-    if not isinstance(observation, str):
-        raise TypeError(
-            f"an observation of the type {type(observation).__name__} has no text, which a conversation needs: make "
-            "OSWorld with observation='text'; train an agent of other observations on the environment itself"
-        )
-    return observation

@@ -18,14 +18,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import anyio
-from PIL import Image
 from pydantic import Field
 
 from rlanything_envs.adapters.serving import (
@@ -239,9 +237,7 @@ def _result(turn: Turn) -> types.CallToolResult:
     text = f"{turn.text}\n\n{OVER}" if turn.done else turn.text
     content: list[types.ContentBlock] = [types.TextContent(text=text)]
     if turn.screen is not None:
-        data = io.BytesIO()
-        Image.fromarray(turn.screen).save(data, "PNG")
-        picture = base64.b64encode(data.getvalue()).decode()
+        picture = base64.b64encode(turn.screen.png).decode()
         content.append(types.ImageContent(data=picture, mime_type="image/png"))
     fault = turn.info.get("call_error")
     return types.CallToolResult(

@@ -36,7 +36,6 @@ from functools import cache
 from typing import Any, cast
 
 import gymnasium as gym
-from PIL import Image
 
 from rlanything_envs.conversation import Conversation, ToolConversation, Turn
 from rlanything_envs.curriculum import CurriculumSource, Group
@@ -54,7 +53,7 @@ _FAILED = "The environment failed; this episode does not count. Answer without a
 _log = logging.getLogger(__name__)
 
 Message = str | list[dict[str, Any]]
-"""A text, or where observations have a screen the content of a message: a text and an image."""
+"""A text, or where observations have a screen the content of a message: an image and a text."""
 
 
 class Episodes:
@@ -140,10 +139,11 @@ class Episodes:
 
     def _take(self, turn: Turn) -> Message:
         self.turn, self.failure = turn, None
-        text = f"{turn.text}\n\n{OVER}" if turn.done else turn.text
+        text = f"{turn.text}\n\n{OVER}".lstrip() if turn.done else turn.text
         if turn.screen is None:
             return text
-        return [{"type": "text", "text": text}, {"type": "image", "image": Image.fromarray(turn.screen)}]
+        image = {"type": "image", "image": turn.screen.pillow}
+        return [image, {"type": "text", "text": text}] if text else [image]
 
     def _fail(self, error: Exception) -> str:
         self.turn, self.failure = None, str(error) or type(error).__name__

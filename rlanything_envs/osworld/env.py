@@ -119,10 +119,11 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``accessibility_text``: its elements in a line each: role, name, text, centre, states;
     - ``instruction``: the task in words;
     - ``terminal``: the text of the terminal in the active window;
-    - ``message``: output of the last action, or the reason why it failed;
+    - ``message``: first how to act, later the output of the last action, or the reason why it failed;
     - ``text``: everything for a reader of text: first the task and the instructions, later the message; and the screen.
 
-    With ``observation="text"`` it is that text alone, as a `Unicode`.
+    With ``observation="text"`` it is that text alone, as a `Unicode`. For a model that sees,
+    ``["screenshot", "instruction", "message"]`` is enough, and spares the time that reading the elements takes.
 
     ## Information
     - ``task_id``: id of the task, the same on every machine.
@@ -131,7 +132,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``command``: ``"ok"``; ``"impossible"`` where the code failed in the guest; ``"unreadable"`` where no action was
       read; None at the reset.
     - ``turn``, ``turns_left``: turns used and left.
-    - ``message``: as above.
+    - ``message``: output of the last action, or the reason why it failed.
     - ``outcome``: None while undecided; then 1 if the score is full, or -1; "error" if desktop or evaluator failed and
       no action was the cause, which ends the episode truncated and counts for nothing.
     - ``error``: the failure, where ``outcome`` is "error"; else empty.

@@ -12,6 +12,7 @@ __all__ = [
     "FAILED",
     "MAX_MESSAGE_LENGTH",
     "MAX_TEXT_LENGTH",
+    "how_to_act",
     "later",
     "opening",
     "ran",
@@ -50,22 +51,22 @@ Send one action a message, a JSON object: {{"action_type": "CLICK", "parameters"
 {coordinates}"""
 
 
-def opening(
-    instruction: str,
-    seen: str,
-    turns: int,
-    *,
-    dictionaries: bool,
-    screen: tuple[int, int],
-    scale: float,
-    instructions: bool = True,
-) -> str:
+def opening(instruction: str, manual: str, seen: str, turns: int) -> str:
     """The first message: the task, how to act, and the screen.
 
     Args:
         instruction: the task in words.
+        manual: see `how_to_act`.
         seen: the elements on the screen, a line each.
         turns: number of turns.
+    """
+    return f"Task: {instruction}\n\n{manual}\n\n{_screen(seen)}\n{_turns_left(turns)}"
+
+
+def how_to_act(dictionaries: bool, screen: tuple[int, int], scale: float, instructions: bool = True) -> str:
+    """How to write an action, and where coordinates begin and end.
+
+    Args:
         dictionaries: whether actions are those of ``computer_13``.
         screen: width and height in pixels.
         scale: coordinate of the far edge of the screen; 0 for pixels.
@@ -79,8 +80,7 @@ def opening(
         x, y = str(width // 4), str(height // 2)
         coordinates = f"x and y are pixels from the left and the upper edge; the screen has {width} by {height}."
     manual = (_COMPUTER_13 if dictionaries else _PYAUTOGUI) if instructions else "{coordinates}"
-    manual = manual.format(coordinates=coordinates, x=x, y=y)
-    return f"Task: {instruction}\n\n{manual}\n\n{_screen(seen)}\n{_turns_left(turns)}"
+    return manual.format(coordinates=coordinates, x=x, y=y)
 
 
 def later(message: str, seen: str, turns: int) -> str:

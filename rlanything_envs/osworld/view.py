@@ -58,8 +58,8 @@ class View:
             raise ValueError(f"OSWorldEnv: observation {unknown[0]!r} is unknown; choose from {known}")
         if not self.names or len(set(self.names)) != len(self.names):
             raise ValueError(f"OSWorldEnv: observation must name something, and nothing twice, got {names!r}")
-        self._screen, self._dictionaries, self._scale = screen, dictionaries, scale
-        self._instructions = instructions
+        self._screen = screen
+        self._manual = messages.how_to_act(dictionaries, screen, scale, instructions)
         chosen = set(self.names)
         self.picture = "screenshot" in chosen
         self.terminal = "terminal" in chosen
@@ -93,7 +93,7 @@ class View:
             "accessibility_text": linearise(tree) if self._lines else "",
             "instruction": instruction,
             "terminal": ((seen and seen.terminal) or "")[-OBSERVATIONS["terminal"] :],
-            "message": message,
+            "message": message if turn else self._manual,
         }
         if "text" in self.names:
             texts["text"] = self._text(texts["accessibility_text"], instruction, message, turn, left)
@@ -104,15 +104,7 @@ class View:
     def _text(self, lines: str, instruction: str, message: str, turn: int, left: int) -> str:
         if turn:
             return messages.later(message, lines, left)
-        return messages.opening(
-            instruction,
-            lines,
-            left,
-            dictionaries=self._dictionaries,
-            screen=self._screen,
-            scale=self._scale,
-            instructions=self._instructions,
-        )
+        return messages.opening(instruction, self._manual, lines, left)
 
     def _pixels(self, seen: Observation | None) -> Pixels:
         return self.black() if seen is None or seen.screenshot is None else seen.screenshot

@@ -59,7 +59,7 @@ def test_results_with_the_screen() -> None:
     with tool_environment("RLAnything/OSWorld-v0", **arguments) as factory:
         env: Any = factory()
         for content in (env.reset(seed=0), env.press(key="down"), env.press(key="up", button="left")):
-            text, image = content
+            image, text = content
             assert (text["type"], image["type"], image["image"].size) == ("text", "image", (640, 480))
         assert "no parameter 'button'" in text["text"]
 

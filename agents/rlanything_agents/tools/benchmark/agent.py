@@ -19,10 +19,12 @@ class Agent:
     Attributes:
         name: Name on the command line and in results.
         parallel: Default number of episodes in parallel.
+        sees: Whether its answers may depend on screenshots; True for one that reads no observation at all.
     """
 
     name: str
     parallel: int = 1
+    sees: bool = False
 
     def check(self, episodes: Sequence[Episode]) -> None:
         """Check all episodes of the benchmark before the first one begins.

@@ -36,6 +36,7 @@ __all__ = [
     "counted",
     "course",
     "episodes_of",
+    "has_screens",
     "is_count",
     "most_turns",
     "play_episode",
@@ -191,6 +192,11 @@ def most_turns(env: gym.Env[Any, Any]) -> int:
     """Most turns of an episode of an environment; `TURNS` where it has no limit that it names."""
     limits = [env.spec.max_episode_steps if env.spec else None, getattr(env.unwrapped, "max_turns", None)]
     return min((limit for limit in limits if limit), default=TURNS)
+
+
+def has_screens(env: gym.Env[Any, Any]) -> bool:
+    """Whether observations of an environment hold a screenshot."""
+    return isinstance(env.observation_space, gym.spaces.Dict) and "screenshot" in env.observation_space.spaces
 
 
 def broken_of(panel: Panel, count: int) -> list[Result]:

@@ -13,7 +13,7 @@ from typing import Any
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter, Stage
 from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
-from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of, most_turns
+from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of, has_screens, most_turns
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.parallel import play_in_parallel
 from rlanything_agents.tools.benchmark.record import ResultFolder
@@ -87,12 +87,16 @@ def run_benchmark(
         "chat": chat.result_settings(agent),
     }
     with replace(world, record="").open() as conversation:  # fails early where the environment rejects its arguments
-        turns = most_turns(conversation.env)
+        turns, screens = most_turns(conversation.env), has_screens(conversation.env)
     wanted = episodes_of(panel, episodes, seed)
     with ResultFolder.open(out, settings, restart=restart) as folder:
         results = folder.results()
         left = [episode for episode in wanted if episode.key not in results or results[episode.key].outcome is None]
         with contextlib.closing(_open_agent(agent, chat, folder.prompts, turns)) as player:
+            if screens and not player.sees:
+                raise BenchmarkError(
+                    f"{agent} reads text alone, and the observations hold screenshots: add --env observation=text"
+                )
             player.check(wanted)
             folder.claim(settings)  # not earlier: a mistyped agent must not bind the folder
             used: ChatSettings = getattr(player, "settings", chat)

@@ -25,6 +25,7 @@ class Scripted(Solo):
     """An agent without a model, which computes."""
 
     executor = "processes"
+    sees = True
     parallel = min(os.cpu_count() or 1, 8)  # each worker process takes seconds to start
 
 
