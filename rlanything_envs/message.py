@@ -55,13 +55,9 @@ class Image:
         if isinstance(self.source, bytes):
             if self.source[:8] != _PNG or self.source[12:16] != b"IHDR" or 0 in self.size:
                 raise ValueError("an image of bytes must be a PNG file")
-        elif (
-            self.source.dtype != np.uint8 or self.source.ndim != 3 or self.source.shape[2] != 3 or not self.source.size
-        ):
-            raise ValueError(
-                f"the pixels of an image are uint8 of shape (height, width, 3), not {self.source.dtype} of shape "
-                f"{self.source.shape}"
-            )
+        elif self.source.dtype != np.uint8 or self.source.shape[2:] != (3,) or not self.source.size:
+            shape = f"{self.source.dtype} of shape {self.source.shape}"
+            raise ValueError(f"the pixels of an image are uint8 of shape (height, width, 3), not {shape}")
         width, height = self.size
         if width * height > MOST_PIXELS:
             raise ValueError(f"an image of {width} by {height} pixels is too large: at most {MOST_PIXELS} pixels")
@@ -200,8 +196,8 @@ def parts_of(observation: Any, first: bool = False) -> tuple[Part, ...]:
         text = "\n\n".join(value for value in texts.values() if value)
         if screen is None and not texts:
             raise SettingError(
-                f"an observation of the type {type(observation).__name__} has no text and no screenshot: train an agent of "
-                "other observations on the environment itself"
+                f"an observation of the type {type(observation).__name__} has no text and no screenshot: train an agent "
+                "of other observations on the environment itself"
             )
     if screen is None:
         return (text,)

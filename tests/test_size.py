@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_245,
+    "lines of the four packages": 93_458,
     "lines of studies, benchmarks, scripts and examples": 7_500,
-    "lines of tests": 65_480,
-    "files of the four packages": 700,
+    "lines of tests": 65_613,
+    "files of the four packages": 701,
     "settings of a run": 172,
     "commands": 18,
 }
