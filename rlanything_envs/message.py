@@ -196,8 +196,8 @@ def parts_of(observation: Any, first: bool = False) -> tuple[Part, ...]:
         text = "\n\n".join(value for value in texts.values() if value)
         if screen is None and not texts:
             raise SettingError(
-                f"an observation of the type {type(observation).__name__} has no text and no screenshot: train an agent "
-                "of other observations on the environment itself"
+                f"an observation of the type {type(observation).__name__} has no text and no screenshot: train an "
+                "agent of other observations on the environment itself"
             )
     if screen is None:
         return (text,)

@@ -14,7 +14,7 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_458,
+    "lines of the four packages": 93_454,
     "lines of studies, benchmarks, scripts and examples": 7_500,
     "lines of tests": 65_613,
     "files of the four packages": 701,
