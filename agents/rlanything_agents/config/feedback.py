@@ -19,11 +19,13 @@ CREDITS = {
 """Name of each credit rule -> its function as ``module:function``; see `rlanything_agents.feedback.credits`."""
 WITHOUT_VOTES = frozenset({"gigpo"})
 """Rules of `CREDITS` that read the environment's rewards instead of votes."""
+CRITIC = "critic"
+"""Credit by a critic, which takes no rule for a single episode: it is fitted on all of them."""
 
 
 def _known(name: str) -> str:
-    if name not in CREDITS:
-        raise ValueError(f"there is no credit rule {name!r}: choose one of {', '.join(CREDITS)}")
+    if name not in CREDITS and name != CRITIC:
+        raise ValueError(f"there is no credit rule {name!r}: choose one of {', '.join((*CREDITS, CRITIC))}")
     return name
 
 
@@ -45,7 +47,14 @@ class FeedbackConfig(BaseModel):
             more of it than a quick solution. ``"gigpo"`` (arXiv 2505.10978) needs no reward model: the episode's own
             discounted return, where a solved episode earns 1 at its last step and a failed one nothing, standardised
             over the steps of the group that answer the same message, times `lam`, is added to the outcome
-            standardised over the episodes; `lone` and `shared_weight` have no part in it.
+            standardised over the episodes; `lone` and `shared_weight` have no part in it. ``"critic"``: the votes are
+            no reward. A regression on the verified episodes of other tasks turns them into the value of each state,
+            and the advantage of a step is what the values change by from there on, up to the true outcome
+            (`rlanything_agents.feedback.critic`). `lam` and `gamma` have no part in it.
+        baseline: What a reward is compared with. ``"group"``: the mean of the group at the same step index, over its
+            spread (paper). ``"pooled"``, for outcomes without votes and for the critic: the mean of the other episodes
+            of the group, shrunk towards the other groups (arXiv 2511.03710). Nothing is divided by a spread, and no
+            group is dropped: `policy_band`, `silent`, `lone` and `shared_weight` have no part in it.
         gamma: Discount of the returns, in [0, 1].
         lone: Advantage at a step index that only one trajectory reaches. ``"zero"``: one value has no spread,
             so its advantage is 0 (paper). ``"raw"``: the integrated reward itself, not standardised (released
@@ -79,6 +88,7 @@ class FeedbackConfig(BaseModel):
     outcome_weight: Weight = 1.0
     lam: Weight = 1.0
     credit: Credit = "vote"
+    baseline: Literal["group", "pooled"] = "group"
     gamma: Share = 0.95
     lone: Literal["zero", "raw"] = "zero"
     shared_weight: Share = 1.0
@@ -110,14 +120,26 @@ class FeedbackConfig(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _a_pooled_baseline_is_one_of_outcomes(self) -> Self:
+        if self.credit == CRITIC and self.baseline != "pooled":
+            raise ValueError("credit='critic' corrects the pooled baseline: set baseline='pooled' too")
+        if self.baseline == "pooled" and self.credit != CRITIC and (self.lam or self.credit in WITHOUT_VOTES):
+            raise ValueError(
+                f"baseline='pooled' with credit={self.credit!r} and lam={self.lam}: it is a baseline of outcomes; set "
+                "lam to 0, or credit to critic"
+            )
+        return self
+
     @property
     def reads_votes(self) -> bool:
-        """Whether the policy's rewards depend on votes of the reward model."""
-        return self.lam != 0 and self.credit not in WITHOUT_VOTES
+        """Whether the policy's advantages depend on votes of the reward model."""
+        return self.credit == CRITIC or (self.lam != 0 and self.credit not in WITHOUT_VOTES)
 
     @classmethod
     def preset(cls, name: str) -> FeedbackConfig:
-        """Preset of a name: ``paper``, ``reference``, ``outcome`` (no reward model) or ``recommended``.
+        """Preset of a name: ``paper``, ``reference``, ``outcome`` and ``pooled`` (no reward model), ``critic`` or
+        ``recommended``.
 
         Raises:
             UnknownName: There is no preset of this name.
@@ -143,6 +165,8 @@ PRESETS: dict[str, FeedbackConfig] = {
     "paper": FeedbackConfig(),
     "reference": FeedbackConfig(lone="raw", unparsable_reward=-2.0),
     "outcome": FeedbackConfig(lam=0.0),
+    "pooled": FeedbackConfig(lam=0.0, baseline="pooled"),
+    "critic": FeedbackConfig(credit="critic", baseline="pooled", unparsable_reward=-2.0, balance=True),
     "recommended": FeedbackConfig(
         lam=0.2, shared_weight=0.0, unparsable_reward=-2.0, balance=True, overlong="mask", teach_format=True
     ),

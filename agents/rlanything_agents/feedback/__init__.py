@@ -16,7 +16,8 @@ An advantage of exactly 0 means "leave this sample out". The equations are those
 2602.02488); the preset ``reference`` follows the released code where it deviates from them.
 
 - ``batch``: both halves on all groups of an iteration, with filters; ``policy`` and ``judge``: one half each;
-- ``credits``: rules that turn votes into credit of steps;
+- ``credits``: rules that turn votes into credit of steps; ``critic``: votes as values of states, fitted to outcomes;
+- ``pooled``: a baseline of outcomes from the group and the other groups;
 - ``format``: answers that can be read against those that cannot, in groups that the filters leave out;
 - ``steps``: steps that train the reward model; ``unit_tests``: feedback between programs and generated tests;
 - ``stats``, ``metrics``: diagnostics of an iteration, agreement of votes and outcomes, success rates and judge quality;
@@ -27,6 +28,7 @@ from rlanything_agents.config.feedback import PRESETS, FeedbackConfig
 from rlanything_agents.feedback.arrays import FeedbackError
 from rlanything_agents.feedback.batch import GroupFeedback, batch_feedback, group_accuracy, group_feedback, votes_count
 from rlanything_agents.feedback.credits import potential_votes
+from rlanything_agents.feedback.critic import Critic, evidence_of
 from rlanything_agents.feedback.format import format_advantages
 from rlanything_agents.feedback.judge import judge_advantages, judge_rewards
 from rlanything_agents.feedback.policy import (
@@ -36,11 +38,13 @@ from rlanything_agents.feedback.policy import (
     policy_advantages,
     step_credit,
 )
+from rlanything_agents.feedback.pooled import pooled_baselines
 from rlanything_agents.feedback.stats import FeedbackStats, Reliability, feedback_stats, reliability
 from rlanything_agents.feedback.steps import StepIndex, judged_steps
 
 __all__ = [
     "PRESETS",
+    "Critic",
     "FeedbackConfig",
     "FeedbackError",
     "FeedbackStats",
@@ -48,6 +52,7 @@ __all__ = [
     "Reliability",
     "StepIndex",
     "batch_feedback",
+    "evidence_of",
     "feedback_stats",
     "format_advantages",
     "gigpo_advantages",
@@ -59,6 +64,7 @@ __all__ = [
     "judged_steps",
     "mean_votes",
     "policy_advantages",
+    "pooled_baselines",
     "potential_votes",
     "reliability",
     "step_credit",

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlanything_agents.config.feedback import Band, FeedbackConfig
-from rlanything_agents.feedback.arrays import FeedbackError, Floats
+from rlanything_agents.config.feedback import CRITIC, Band, FeedbackConfig
+from rlanything_agents.feedback.arrays import ZERO, FeedbackError, Floats
+from rlanything_agents.feedback.critic import Critic, evidence_of
 from rlanything_agents.feedback.format import format_advantages
 from rlanything_agents.feedback.judge import judge_advantages
 from rlanything_agents.feedback.policy import gigpo_advantages, integrated_rewards, policy_advantages
+from rlanything_agents.feedback.pooled import pooled_baselines
 
 Outcomes = Sequence[float | None] | Floats
 
@@ -56,6 +58,8 @@ def batch_feedback(
     *,
     readable: Sequence[Sequence[Floats]] | None = None,
     states: Sequence[Sequence[Sequence[str]]] | None = None,
+    tasks: Sequence[str] | None = None,
+    critic: Critic | None = None,
 ) -> list[GroupFeedback]:
     """Compute the advantages of all groups of an iteration, after the filters.
 
@@ -67,6 +71,8 @@ def batch_feedback(
         readable: ``readable[g][t]``, shape (steps,): 1 where the answer of a step held an action, 0 where not, NaN
             where that is unknown; for ``teach_format``. All are unknown if None.
         states: ``states[g][t][i]`` identifies the state before a step; for ``credit="gigpo"`` only.
+        tasks: Id of each group's task; for ``credit="critic"``. Every group has another one if None.
+        critic: For ``credit="critic"``; one that knows these groups alone if None.
 
     Raises:
         FeedbackError: Lengths, shapes or values that do not fit together.
@@ -74,6 +80,9 @@ def batch_feedback(
     checked = [_checked(g, outcomes, votes) for g, (outcomes, votes) in enumerate(groups)]
     if states is None and config.credit == "gigpo":
         raise FeedbackError("credit 'gigpo' needs the state before each step: pass states=")
+    pooled: Sequence[list[Floats] | None] = [None] * len(checked)
+    if config.baseline == "pooled":
+        pooled = _pooled(checked, config, list(map(str, range(len(checked)))) if tasks is None else tasks, critic)
     return [
         _group(
             outcomes,
@@ -81,6 +90,7 @@ def batch_feedback(
             config,
             None if readable is None else readable[g],
             () if states is None else states[g],
+            pooled[g],
         )
         for g, (outcomes, votes) in enumerate(checked)
     ]
@@ -117,9 +127,33 @@ def group_accuracy(outcomes: Floats) -> float | None:
 def votes_count(outcomes: Outcomes, config: FeedbackConfig) -> bool:
     """Whether votes on a group with these outcomes can reach the policy or the reward model."""
     accuracy = group_accuracy(np.array([np.nan if o is None else float(o) for o in outcomes]))
+    taught = config.baseline == "pooled" and accuracy is not None
     silent = config.silent == "return" and accuracy == 0
-    policy = config.reads_votes and (silent or _inside(accuracy, config.policy_band))
+    policy = config.reads_votes and (taught or silent or _inside(accuracy, config.policy_band))
     return policy or _inside(accuracy, config.judge_band)
+
+
+def _pooled(
+    groups: Sequence[tuple[Floats, list[Floats]]], config: FeedbackConfig, tasks: Sequence[str], critic: Critic | None
+) -> list[list[Floats]]:
+    """Advantages of the policy with the pooled baseline, and with the critic where the credit is its."""
+    outcomes, votes = [outcomes for outcomes, _ in groups], [votes for _, votes in groups]
+    if config.credit == CRITIC and critic is None:
+        critic = Critic([evidence_of(tasks, outcomes, votes)])
+    found = []
+    for task, ends, base, scores in zip(tasks, outcomes, pooled_baselines(outcomes), votes, strict=True):
+        rows = []
+        for end, mean, steps in zip(ends, base, scores, strict=True):
+            if np.isnan(end):
+                row = np.zeros(len(steps))
+            elif config.credit == CRITIC and critic is not None:
+                row = critic.advantages(task, end, mean, steps)
+            else:
+                row = np.full(len(steps), end - mean)
+            row[np.abs(row) < ZERO] = 0.0
+            rows.append(config.outcome_weight * row)
+        found.append(rows)
+    return found
 
 
 def _group(
@@ -128,19 +162,23 @@ def _group(
     config: FeedbackConfig,
     readable: Sequence[Floats] | None,
     states: Sequence[Sequence[str]],
+    pooled: list[Floats] | None,
 ) -> GroupFeedback:
     accuracy = group_accuracy(outcomes)
+    critic = config.credit == CRITIC  # its votes are no part of the reward
     rewards = integrated_rewards(
         outcomes,
         votes,
-        lam=config.lam,
+        lam=0.0 if critic else config.lam,
         outcome_weight=config.outcome_weight,
-        credit=config.credit,
+        credit="vote" if critic else config.credit,
         gamma=config.gamma,
     )
-    silent = config.silent == "return" and accuracy == 0
-    kept = not silent and _inside(accuracy, config.policy_band)
-    if silent:
+    silent = config.silent == "return" and accuracy == 0 and pooled is None
+    kept = not silent and (_inside(accuracy, config.policy_band) if pooled is None else any(map(np.any, pooled)))
+    if kept and pooled is not None:
+        policy = pooled
+    elif silent:
         credits = [r - config.outcome_weight * o for r, o in zip(rewards, outcomes, strict=True)]
         policy = policy_advantages(outcomes, credits, config, shared_weight=1.0)
     elif kept and config.credit == "gigpo":

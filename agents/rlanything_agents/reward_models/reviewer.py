@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -116,12 +117,21 @@ class Reviewer(Protocol[G]):
         """
         ...
 
-    def review(self, groups: Sequence[G]) -> Review:
+    def review(self, groups: Sequence[G], iteration: int = 1) -> Review:
         """Integrate outcomes and the reward model's answers.
 
         Args:
             groups: Result of `collate`, or copies of it with other outcomes.
+            iteration: Number of the iteration; a critic remembers those before it.
         """
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Store in a checkpoint what later iterations depend on."""
+        ...
+
+    def load(self, folder: Path) -> None:
+        """Continue from a checkpoint."""
         ...
 
     def quality(self, groups: Sequence[G], rng: np.random.Generator) -> dict[str, Any] | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.config.feedback import CRITIC
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.feedback import (
     GroupFeedback,
@@ -19,7 +21,9 @@ from rlanything_agents.feedback import (
     votes_count,
 )
 from rlanything_agents.feedback.arrays import Floats
+from rlanything_agents.feedback.critic import Critic, evidence_of
 from rlanything_agents.feedback.metrics import JudgeQuality, judge_quality
+from rlanything_agents.reward_models.critic_memory import CriticMemory
 from rlanything_agents.reward_models.judged_group import JudgedGroup, score_matrix
 from rlanything_agents.reward_models.reviewer import Measure
 from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes, Vote
@@ -75,6 +79,7 @@ class StepReviewer:
         self.config = config
         self.judge = judge
         self.true_labels = true_labels
+        self.memory = CriticMemory()
 
     def params(self, iteration: int) -> SamplingParams:
         """Sampling parameters of the votes."""
@@ -95,16 +100,32 @@ class StepReviewer:
         groups = zip(assignments, played, votes, strict=True)
         return [JudgedGroup(assignment, *_masked(group, steps)) for assignment, group, steps in groups]
 
-    def review(self, groups: Sequence[JudgedGroup]) -> StepReview:
+    def review(self, groups: Sequence[JudgedGroup], iteration: int = 1) -> StepReview:
         """Integrate outcomes and votes."""
         feedback = self.config.feedback
+        played = [(rewarded_outcomes(group.trajectories, feedback), group.scores()) for group in groups]
+        tasks = [group.assignment.task.id for group in groups]
+        critic = None
+        if feedback.credit == CRITIC:
+            outcomes = [np.array([np.nan if o is None else float(o) for o in ends]) for ends, _ in played]
+            critic = self.memory.critic(iteration, evidence_of(tasks, outcomes, [votes for _, votes in played]))
         found = batch_feedback(
-            [(rewarded_outcomes(group.trajectories, feedback), group.scores()) for group in groups],
+            played,
             feedback,
             readable=[group.readable() for group in groups],
             states=[group.states() for group in groups],
+            tasks=tasks,
+            critic=critic,
         )
-        return StepReview(self.config, list(groups), found)
+        return StepReview(self.config, list(groups), found, critic)
+
+    def save(self, folder: Path) -> None:
+        """Store what the critic remembers, where there is one."""
+        self.memory.save(folder)
+
+    def load(self, folder: Path) -> None:
+        """Continue with what the critic of a checkpoint remembers."""
+        self.memory.load(folder)
 
     def panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> list[dict[str, Any]]:
         """Trajectories with the true labels of their steps; those without an outcome or a step are left out."""
@@ -193,6 +214,7 @@ class StepReview:
     config: RunConfig
     groups: list[JudgedGroup]
     feedback: list[GroupFeedback]
+    critic: Critic | None = None
 
     @property
     def advantages(self) -> list[tuple[Floats, ...]]:
@@ -224,8 +246,9 @@ class StepReview:
         return replace(self, feedback=found)
 
     def stats(self) -> dict[str, Any]:
-        """See `FeedbackStats`."""
-        return asdict(feedback_stats(self.feedback))
+        """See `FeedbackStats`; with a critic also what its votes explain, and its lambda."""
+        stats = asdict(feedback_stats(self.feedback))
+        return stats if self.critic is None else {**stats, "explained": self.critic.explained, "lam": self.critic.lam}
 
     def critique(self, group: int, summariser: Summariser | None = None) -> Critique:
         """Summary of the episodes, their votes and the reasons of these, for the rewriter."""

@@ -7,15 +7,17 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rlanything_agents.config import RunConfig
-from rlanything_agents.config.feedback import WITHOUT_VOTES
+from rlanything_agents.config.feedback import CRITIC, WITHOUT_VOTES
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.feedback import format_advantages
 from rlanything_agents.feedback.arrays import Floats, mean_of
+from rlanything_agents.feedback.pooled import pooled_baselines
 from rlanything_agents.feedback.unit_tests import (
     UnitTestFeedback,
     UnitTestQuality,
@@ -124,7 +126,7 @@ class UnitTestReviewer:
     )
 
     def __init__(self, config: RunConfig, model: JudgeModel, style: TestStyle) -> None:
-        if config.feedback.credit in WITHOUT_VOTES:
+        if config.feedback.credit in (CRITIC, *WITHOUT_VOTES):
             raise ValueError(
                 f"feedback.credit {config.feedback.credit!r}: in coding all steps share the reward of the program; "
                 "choose another credit"
@@ -167,7 +169,7 @@ class UnitTestReviewer:
         rewarded = rewarded_outcomes(group, self.config.feedback)
         return wanted or any(outcome == 1 or (formats and outcome is not None) for outcome in rewarded)
 
-    def review(self, groups: Sequence[ProgramGroup]) -> UnitTestReview:
+    def review(self, groups: Sequence[ProgramGroup], iteration: int = 1) -> UnitTestReview:
         """Reward the programs by the hidden tests, and the written tests by the programs."""
         settings = self.config.judge
         feedback = [
@@ -180,8 +182,21 @@ class UnitTestReviewer:
             )
             for group in groups
         ]
+        if self.config.feedback.baseline == "pooled":
+            baselines = pooled_baselines([found.rewards for found in feedback])
+            policies = [np.nan_to_num(found.rewards - mean) for found, mean in zip(feedback, baselines, strict=True)]
+            feedback = [
+                replace(found, policy=policy, policy_kept=bool(policy.any()))
+                for found, policy in zip(feedback, policies, strict=True)
+            ]
         limit = settings.steps if settings.learns else 0
         return UnitTestReview(list(groups), feedback, limit, self.config.feedback.teach_format)
+
+    def save(self, folder: Path) -> None:
+        """Store nothing: an iteration depends on no earlier one."""
+
+    def load(self, folder: Path) -> None:
+        """Load nothing."""
 
     def quality(self, groups: Sequence[ProgramGroup], rng: np.random.Generator) -> dict[str, Any] | None:
         """``ut`` and ``detect`` against the policy's own programs; None where no test was written."""

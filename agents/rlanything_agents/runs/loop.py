@@ -2,8 +2,8 @@
 
 `Loop.iterate` is the algorithm of the paper. A *player* decides who plays which episodes when, and *hooks* see or
 change what passes between two steps; records, monitors and the interventions of studies are hooks. The state of a loop
-is the models, the task pool and the player, and every random choice of iteration ``k`` comes from a stream named by
-``k``, so a loop restored from a checkpoint takes the same course as one that was never interrupted.
+is the models, the task pool, the player and the reviewer, and every random choice of iteration ``k`` comes from a
+stream named by ``k``, so a loop restored from a checkpoint takes the same course as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Loop:
 
         # Integrated rewards for both models (paper, equations 1 to 4).
         with stopwatch.lap("feedback"):
-            review = self.reviewer.review(groups)
+            review = self.reviewer.review(groups, number)
         for hook in self.hooks:
             review = hook.reviewed(review, groups, number)
 

@@ -73,9 +73,11 @@ class Player:
 
     def save(self, folder: Path) -> None:
         """Store in a checkpoint what models and pool do not contain."""
+        self.reviewer.save(folder)
 
     def load(self, folder: Path) -> None:
         """Continue from a checkpoint, with models and pool restored from it."""
+        self.reviewer.load(folder)
 
     def draw(self, rng: np.random.Generator) -> list[Assignment]:
         """The tasks of an iteration."""
@@ -181,12 +183,14 @@ class AheadPlayer(Player):
                 self._batch = result()
 
     def save(self, folder: Path) -> None:
-        """Store the batch that was played ahead in a checkpoint."""
+        """Store the batch that was played ahead in a checkpoint, too."""
+        super().save(folder)
         if self._batch is not None:
             self._batch.save(folder)
 
     def load(self, folder: Path) -> None:
-        """Continue with the batch of a checkpoint."""
+        """Continue with the batch of a checkpoint, too."""
+        super().load(folder)
         self._batch = AheadBatch.load(folder, self.curriculum.pool)
 
 

@@ -330,7 +330,7 @@ def test_bad_config():
                 {"shared_weight": 2}, {"outcome_weight": -1}, {"credit": "best"}):  # fmt: skip
         with pytest.raises(ValidationError):
             FeedbackConfig(**bad)
-    with pytest.raises(UnknownName, match="choose one of paper, reference, outcome, recommended"):
+    with pytest.raises(UnknownName, match="choose one of paper, reference, outcome, pooled, critic, recommended"):
         FeedbackConfig.preset("papper")
     with pytest.raises(FeedbackError, match="limit -1"):
         judged_steps([], np.random.default_rng(0), limit=-1)
