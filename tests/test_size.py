@@ -14,11 +14,11 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_454,
+    "lines of the four packages": 93_853,
     "lines of studies, benchmarks, scripts and examples": 7_500,
-    "lines of tests": 65_613,
-    "files of the four packages": 701,
-    "settings of a run": 172,
+    "lines of tests": 66_165,
+    "files of the four packages": 704,
+    "settings of a run": 173,
     "commands": 18,
 }
 
