@@ -14,7 +14,7 @@ from typing import Literal
 
 from rlanything_envs.errors import Unreadable
 
-__all__ = ["MAX_ACTION_LENGTH", "Action", "brief_action", "last_block", "read_action", "without_thoughts"]
+__all__ = ["MAX_ACTION_LENGTH", "Action", "brief_action", "last_block", "last_word", "read_action", "without_thoughts"]
 
 MAX_ACTION_LENGTH = 32_768
 """Longest action that is read, in code points."""
@@ -108,6 +108,11 @@ def last_block(text: str) -> str | None:
     return found if fence is None else "\n".join(body)
 
 
+def last_word(text: str) -> Word | None:
+    """The word that the last line of a text consists of; else None."""
+    return _word(text.rstrip().rpartition("\n")[2])
+
+
 def _split(code: str) -> tuple[str, Word | None]:
     """Code, and the word on its last line."""
     lines = code.rstrip().split("\n")
@@ -145,11 +150,16 @@ def _without_fence(text: str) -> Action:
 
 
 def _is_code(text: str) -> bool:
-    """Whether a text is Python with an effect; a single English word is valid Python, too."""
+    """Whether a text is Python with an effect; a single English word is valid Python, too.
+
+    So is ``Action: click(start_box='(1,2)')``, an annotation: the line of another action space, or code with a label.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about literals in text that is not code
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    if any(isinstance(node, ast.AnnAssign) and node.value is None for node in tree.body):
         return False
     return any(isinstance(node, ast.Call) for node in ast.walk(tree))

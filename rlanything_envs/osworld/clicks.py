@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 from rlanything_envs.errors import InfrastructureError, Unreadable
 from rlanything_envs.osworld.actions import read_action
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
-from rlanything_envs.osworld.coordinates import absolute
+from rlanything_envs.osworld.coordinates import Scale, absolute
 from rlanything_envs.osworld.desktop.observation import Pixels
 
 __all__ = ["Click", "ClickFinder", "clicks_of", "mark_clicks"]
@@ -47,7 +47,7 @@ class Click:
     y: int
 
 
-def clicks_of(action: Any, screen: tuple[int, int] = (1920, 1080), scale: float = 0.0) -> list[Click]:
+def clicks_of(action: Any, screen: tuple[int, int] = (1920, 1080), scale: Scale = 0.0) -> list[Click]:
     """The clicks of an action as far as its text says where they are; a place that the code computes is left out.
 
     Args:
@@ -99,7 +99,8 @@ class ClickFinder:
         before, self._pointer = self._pointer, self._now()
         if self._pointer is None:
             return []
-        found = clicks_of(action, getattr(self._env, "screen", (1920, 1080)), getattr(self._env, "scale", 0.0))
+        read = getattr(self._env, "code_of", None)
+        found = [] if read is None else clicks_of(read(action))
         if found or before is None or before == self._pointer:
             return found
         return [Click("click", *self._pointer)]
@@ -143,7 +144,7 @@ def _mark(draw: ImageDraw.ImageDraw, click: Click, radius: int, color: tuple[int
     draw.ellipse(box(width), fill=color)
 
 
-def _code(action: Any, screen: tuple[int, int], scale: float) -> str:
+def _code(action: Any, screen: tuple[int, int], scale: Scale) -> str:
     if isinstance(action, Mapping):
         if "command" in action:
             return _code(str(action["command"]), screen, scale)

@@ -14,7 +14,7 @@ import gymnasium as gym
 
 from rlanything_envs.errors import Unreadable
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, last_block, without_thoughts
-from rlanything_envs.osworld.coordinates import to_pixels
+from rlanything_envs.osworld.coordinates import Scale, along, to_pixels
 
 __all__ = ["ACTION_TYPES", "Computer13", "action_of", "read_dictionary"]
 
@@ -28,7 +28,7 @@ _BUTTONS = ("left", "right", "middle")
 class _Reader:
     """The parameters of one action."""
 
-    def __init__(self, kind: str, values: Mapping[str, Any], screen: tuple[int, int], scale: float) -> None:
+    def __init__(self, kind: str, values: Mapping[str, Any], screen: tuple[int, int], scale: Scale) -> None:
         self._kind, self._values, self._screen, self._scale = kind, values, screen, scale
 
     def refuse(self, name: str, wanted: str) -> Unreadable:
@@ -46,9 +46,10 @@ class _Reader:
         if not required and self._values.get("x") is None and self._values.get("y") is None:
             return []
         arguments = []
-        for name, size in zip("xy", self._screen, strict=True):
-            value = self.number(name, None, self._scale or size)
-            pixel = to_pixels(value, size, self._scale) if self._scale else round(value)
+        for axis, name in enumerate("xy"):
+            size, scale = self._screen[axis], along(self._scale, axis)
+            value = self.number(name, None, scale or size)
+            pixel = to_pixels(value, size, scale) if scale else round(value)
             if pixel < 0:
                 raise self.refuse(name, "on the screen")
             arguments.append(str(pixel))
@@ -118,13 +119,13 @@ ACTION_TYPES: tuple[str, ...] = (*_CODE, *_WORDS)
 """The thirteen kinds and the three words."""
 
 
-def action_of(value: Mapping[str, Any], screen: tuple[int, int], scale: float = 0.0) -> Action:
+def action_of(value: Mapping[str, Any], screen: tuple[int, int], scale: Scale = 0.0) -> Action:
     """The action of a dictionary.
 
     Args:
         value: ``action_type``, and the parameters under ``parameters`` or next to it.
         screen: width and height in pixels.
-        scale: coordinate of the far edge of the screen; 0 for pixels.
+        scale: coordinates of the far edges of the screen; 0 for pixels.
 
     Raises:
         Unreadable: the type is unknown, or a parameter is unknown or out of range.
@@ -186,7 +187,7 @@ class Computer13(gym.Space[dict[str, Any]]):
         seed: seed of `sample`.
     """
 
-    def __init__(self, screen: tuple[int, int], scale: float = 0.0, seed: int | None = None) -> None:
+    def __init__(self, screen: tuple[int, int], scale: Scale = 0.0, seed: int | None = None) -> None:
         self.screen, self.scale = screen, scale
         super().__init__(seed=seed)
 
@@ -213,7 +214,8 @@ class Computer13(gym.Space[dict[str, Any]]):
     def _sampled(self, name: str) -> Any:
         if name in "xy":
             value = float(self.np_random.random())
-            return value * self.scale if self.scale else int(value * self.screen["xy".index(name)])
+            axis = "xy".index(name)
+            return value * along(self.scale, axis) if self.scale else int(value * self.screen[axis])
         small = int(self.np_random.integers(1, 4))
         values = {"button": _BUTTONS[small - 1], "num_clicks": small, "dx": small, "dy": -small, "text": "a" * small}
         return values.get(name, ["ctrl", "a"] if name == "keys" else "abc"[small - 1])
@@ -241,4 +243,4 @@ class Computer13(gym.Space[dict[str, Any]]):
         return hash((Computer13, self.screen, self.scale))
 
     def __repr__(self) -> str:
-        return f"Computer13({self.screen}, scale={self.scale:g})"
+        return f"Computer13({self.screen}, scale={self.scale})"

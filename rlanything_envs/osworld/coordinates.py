@@ -12,7 +12,10 @@ import warnings
 
 from rlanything_envs.errors import Unreadable
 
-__all__ = ["absolute", "to_pixels"]
+__all__ = ["Scale", "absolute", "along", "to_pixels"]
+
+Scale = float | tuple[float, float]
+"""Coordinates of the far edges of the screen, one for both or one each; 0 for pixels."""
 
 _CLICKS = {"click", "leftClick", "rightClick", "middleClick", "doubleClick", "tripleClick", "mouseDown", "mouseUp"}
 _AT_FIRST = frozenset({*_CLICKS, "move", "moveTo", "moveRel", "drag", "dragTo", "dragRel", "onScreen"})
@@ -22,13 +25,13 @@ _AFTER_AMOUNT = frozenset({"scroll", "hscroll", "vscroll"})
 _NAMES = (("x", "xOffset"), ("y", "yOffset"))
 
 
-def absolute(code: str, screen: tuple[int, int], scale: float) -> str:
+def absolute(code: str, screen: tuple[int, int], scale: Scale) -> str:
     """The same code with coordinates in pixels.
 
     Args:
         code: Python with PyAutoGUI calls whose coordinates run from 0 to `scale`.
         screen: width and height in pixels.
-        scale: coordinate of the far edge of the screen.
+        scale: coordinates of the far edges of the screen.
 
     Raises:
         Unreadable: the code is not Python, or a coordinate is passed in a way that cannot be rewritten.
@@ -48,6 +51,11 @@ def absolute(code: str, screen: tuple[int, int], scale: float) -> str:
         raise Unreadable("the code cannot be read; send fewer and simpler calls") from None
 
 
+def along(scale: Scale, axis: int) -> float:
+    """The scale of x (0) or y (1)."""
+    return scale[axis] if isinstance(scale, tuple) else scale
+
+
 def to_pixels(value: float, size: int, scale: float) -> int:
     """A coordinate in pixels; the far edge of the screen is its last pixel."""
     pixel = round(value * size / scale)
@@ -55,7 +63,7 @@ def to_pixels(value: float, size: int, scale: float) -> int:
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self, screen: tuple[int, int], scale: float) -> None:
+    def __init__(self, screen: tuple[int, int], scale: Scale) -> None:
         self._screen, self._scale = screen, scale
         self._modules = {"pyautogui"}
         self._functions: dict[str, str] = {}
@@ -103,15 +111,15 @@ class _Rewriter(ast.NodeTransformer):
             return value
         if isinstance(value, ast.Constant) and value.value is None:
             return value
-        size = self._screen[axis]
+        size, scale = self._screen[axis], along(self._scale, axis)
         number = _number(value)
         if number is not None:
-            if not math.isfinite(number) or abs(number) > 10 * self._scale:
-                raise Unreadable(f"{name} was given the coordinate {number!r}; they run from 0 to {self._scale:g}")
-            return _literal(to_pixels(number, size, self._scale))
+            if not math.isfinite(number) or abs(number) > 10 * scale:
+                raise Unreadable(f"{name} was given the coordinate {number!r}; they run from 0 to {scale:g}")
+            return _literal(to_pixels(number, size, scale))
         if only or isinstance(value, ast.Constant):
             raise Unreadable(f"with relative coordinates {name} takes x and y as two numbers")
-        product = ast.BinOp(value, ast.Mult(), ast.Constant(size / self._scale))
+        product = ast.BinOp(value, ast.Mult(), ast.Constant(size / scale))
         return ast.Call(ast.Name("round", ast.Load()), [product], [])
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import gymnasium as gym
 
@@ -17,10 +17,11 @@ from rlanything_envs.osworld import messages
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, brief_action, read_action
 from rlanything_envs.osworld.ahead import Ahead
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
-from rlanything_envs.osworld.coordinates import absolute
+from rlanything_envs.osworld.coordinates import Scale, absolute
 from rlanything_envs.osworld.desktop import Client, Desktop, DesktopWrecked, Observation, Unwinnable
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.machine import Machine
+from rlanything_envs.osworld.readers import READERS
 from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Limit, Settle, changed
 from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
 from rlanything_envs.osworld.tools import TOOLS
@@ -49,7 +50,7 @@ from rlanything_verifiers.osworld import (
     evaluator_urls,
 )
 
-ActionSpace = Literal["pyautogui", "computer_13"]
+ActionSpace = Literal["pyautogui", "computer_13", "computer_use", "ui_tars", "openai", "anthropic"]
 
 _WAIT = "time.sleep(2)"
 """Code of WAIT; OSWorld waits as long."""
@@ -109,6 +110,12 @@ class OSWorldEnv(gym.Env[Any, Any]):
     a text that has one in it as JSON. Other types are MOVE_TO, MOUSE_DOWN, MOUSE_UP, RIGHT_CLICK, DOUBLE_CLICK,
     DRAG_TO, SCROLL, TYPING, PRESS, KEY_DOWN, KEY_UP, HOTKEY and the three words.
 
+    The others are `Unicode`, in the forms that trained models write (see `rlanything_envs.osworld.readers`):
+
+    - ``"computer_use"``: Qwen's ``<tool_call>{"name": "computer_use", "arguments": {...}}</tool_call>``;
+    - ``"ui_tars"``: ``Action: click(start_box='(500,500)')``;
+    - ``"openai"``, ``"anthropic"``: the JSON of their computer tools.
+
     A text that cannot be read as an action uses up the turn, and the answer explains the fault.
 
     ## Observation Space
@@ -159,7 +166,9 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``backend``: ``"bwrap"``, ``"docker"``, ``"vm"``, ``"http"`` or ``"simulator"``, or a `Desktop`, which its owner
       ends. ``desktop``: further settings of the backend, such as ``{"url": ...}``.
     - ``observation``: see above. ``action_space``: see above.
-    - ``relative_coordinates``: True where coordinates run from 0 to 1, a number where they run from 0 to that.
+    - ``relative_coordinates``: True where coordinates run from 0 to 1, a number where they run from 0 to that, two
+      numbers for x and y: the size of the picture that a model reads. False for pixels. By default 1000 for
+      ``"computer_use"`` and ``"ui_tars"``, pixels for the others.
     - ``screen``: width and height in pixels.
     - ``settle``: a `Settle` or its fields: when to observe after an action; None for at once.
     - ``assets``: the directory of the tasks' remote files (see `Assets`).
@@ -196,7 +205,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         desktop: Mapping[str, Any] | None = None,
         observation: Sequence[str] | str = ("screenshot", "accessibility_tree", "instruction"),
         action_space: ActionSpace = "pyautogui",
-        relative_coordinates: bool | float = False,
+        relative_coordinates: bool | float | Sequence[float] | None = None,
         screen: Sequence[int] = (1920, 1080),
         settle: Settle | Mapping[str, float] | None = Settle(),  # noqa: B008 (it is frozen)
         assets: Files | str | os.PathLike[str] | None = None,
@@ -213,19 +222,21 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """
         if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
             raise ValueError(f"OSWorldEnv: max_turns must be a positive integer, got {max_turns!r}")
-        if action_space not in ("pyautogui", "computer_13"):
+        if action_space not in get_args(ActionSpace):
             raise ValueError(
-                f"OSWorldEnv: action_space {action_space!r} is unknown; choose 'pyautogui' or 'computer_13'"
+                f"OSWorldEnv: action_space {action_space!r} is unknown; choose {', '.join(get_args(ActionSpace))}"
             )
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"OSWorldEnv: render_mode {render_mode!r} is unknown; choose 'rgb_array' or None")
         self.max_turns = max_turns
         self.render_mode = render_mode
         self.screen = _screen(screen)
-        self.scale = _scale(relative_coordinates)
+        self._reader = READERS.get(action_space)
+        usual = self._reader.scale if self._reader else 0.0
+        self.scale = usual if relative_coordinates is None else _scale(relative_coordinates)
         self._dictionaries = action_space == "computer_13"
         self.action_space = Computer13(self.screen, self.scale) if self._dictionaries else Unicode(MAX_ACTION_LENGTH)
-        self._view = View(observation, self.screen, self._dictionaries, self.scale, instructions)
+        self._view = View(observation, self.screen, action_space, self.scale, instructions)
         self.observation_space = self._view.space
         self.settle = settle if settle is None or isinstance(settle, Settle) else Settle(**settle)
         self.files: Files = Assets(assets) if assets is None or isinstance(assets, str | os.PathLike) else assets
@@ -446,7 +457,17 @@ class OSWorldEnv(gym.Env[Any, Any]):
         if episode.acted and (broken := self.client.health().broken):
             raise DesktopWrecked(broken)
 
+    def code_of(self, action: Any) -> str:
+        """The PyAutoGUI code of an action, with coordinates in pixels; empty where it is a word or unreadable."""
+        try:
+            return self._read(action)[1].code
+        except Unreadable:
+            return ""
+
     def _read(self, given: str | Mapping[str, Any]) -> tuple[str, Action]:
+        if self._reader is not None:
+            action = self._reader.read(str(given), self.screen, self.scale)
+            return action.name, action
         if self._dictionaries:
             value = read_dictionary(given) if isinstance(given, str) else given
             return str(value.get("action_type")), action_of(value, self.screen, self.scale)
@@ -563,9 +584,12 @@ def _screen(screen: Sequence[int]) -> tuple[int, int]:
     return sides[0], sides[1]
 
 
-def _scale(relative: bool | float) -> float:
+def _scale(relative: bool | float | Sequence[float]) -> Scale:
     if isinstance(relative, bool):
         return float(relative)
-    if not isinstance(relative, int | float) or not 0 < relative < float("inf"):
-        raise ValueError(f"OSWorldEnv: relative_coordinates is true, false or a positive number, got {relative!r}")
-    return float(relative)
+    ends = [relative] if isinstance(relative, int | float) else list(relative)
+    if len(ends) not in (1, 2) or not all(isinstance(end, int | float) and 0 < end < float("inf") for end in ends):
+        raise ValueError(
+            f"OSWorldEnv: relative_coordinates is true, false, a positive number or two of them, got {relative!r}"
+        )
+    return float(ends[0]) if len(ends) == 1 else (float(ends[0]), float(ends[1]))

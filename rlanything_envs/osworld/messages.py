@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from rlanything_envs.osworld.coordinates import Scale, along
 from rlanything_envs.osworld.desktop.observation import GuestOutput
+from rlanything_envs.osworld.readers import READERS
 from rlanything_verifiers.plain_text import printable_lines
 
 __all__ = [
@@ -51,6 +53,13 @@ Send one action a message, a JSON object: {{"action_type": "CLICK", "parameters"
 {coordinates}"""
 
 
+_MANUALS = {
+    "pyautogui": _PYAUTOGUI,
+    "computer_13": _COMPUTER_13,
+    **{name: reader.manual for name, reader in READERS.items()},
+}
+
+
 def opening(instruction: str, manual: str, seen: str, turns: int) -> str:
     """The first message: the task, how to act, and the screen.
 
@@ -63,23 +72,25 @@ def opening(instruction: str, manual: str, seen: str, turns: int) -> str:
     return f"Task: {instruction}\n\n{manual}\n\n{_screen(seen)}\n{_turns_left(turns)}"
 
 
-def how_to_act(dictionaries: bool, screen: tuple[int, int], scale: float, instructions: bool = True) -> str:
+def how_to_act(actions: str, screen: tuple[int, int], scale: Scale, instructions: bool = True) -> str:
     """How to write an action, and where coordinates begin and end.
 
     Args:
-        dictionaries: whether actions are those of ``computer_13``.
+        actions: name of the action space.
         screen: width and height in pixels.
-        scale: coordinate of the far edge of the screen; 0 for pixels.
+        scale: coordinates of the far edges of the screen; 0 for pixels.
         instructions: whether to explain how to write an action, besides the coordinates.
     """
     width, height = screen
     if scale:
-        x, y = f"{scale / 4:g}", f"{scale / 2:g}"
-        coordinates = f"x and y run from 0 to {scale:g}, from the left and the upper edge of the screen."
+        right, below = along(scale, 0), along(scale, 1)
+        x, y = f"{right / 4:g}", f"{below / 2:g}"
+        ends = f"{right:g}" if right == below else f"{right:g} and {below:g}"
+        coordinates = f"x and y run from 0 to {ends}, from the left and the upper edge of the screen."
     else:
         x, y = str(width // 4), str(height // 2)
         coordinates = f"x and y are pixels from the left and the upper edge; the screen has {width} by {height}."
-    manual = (_COMPUTER_13 if dictionaries else _PYAUTOGUI) if instructions else "{coordinates}"
+    manual = _MANUALS[actions] if instructions else "{coordinates}"
     return manual.format(coordinates=coordinates, x=x, y=y)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rlanything_envs.osworld import messages
 from rlanything_envs.osworld.accessibility import linearise
+from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.desktop.observation import Observation, Pixels
 from rlanything_envs.spaces import Unicode
 
@@ -33,8 +34,8 @@ class View:
     Args:
         names: some of `OBSERVATIONS`, or the word ``"text"`` for that text alone.
         screen: width and height in pixels.
-        dictionaries: whether actions are those of ``computer_13``.
-        scale: coordinate of the far edge of the screen; 0 for pixels.
+        actions: name of the action space.
+        scale: coordinates of the far edges of the screen; 0 for pixels.
         instructions: whether the first text explains how to write an action.
 
     Raises:
@@ -45,8 +46,8 @@ class View:
         self,
         names: Sequence[str] | str,
         screen: tuple[int, int],
-        dictionaries: bool,
-        scale: float,
+        actions: str,
+        scale: Scale,
         instructions: bool = True,
     ) -> None:
         self._alone = names == "text"
@@ -59,7 +60,7 @@ class View:
         if not self.names or len(set(self.names)) != len(self.names):
             raise ValueError(f"OSWorldEnv: observation must name something, and nothing twice, got {names!r}")
         self._screen = screen
-        self._manual = messages.how_to_act(dictionaries, screen, scale, instructions)
+        self._manual = messages.how_to_act(actions, screen, scale, instructions)
         chosen = set(self.names)
         self.picture = "screenshot" in chosen
         self.terminal = "terminal" in chosen

@@ -115,10 +115,10 @@ def test_a_conversation_without_text() -> None:
 
 
 def test_a_desktop_without_text_says_how_to_act() -> None:
-    view = View(["screenshot", "instruction", "message"], (640, 480), False, 0.0)
+    view = View(["screenshot", "instruction", "message"], (640, 480), "pyautogui", 0.0)
     first = text_of(parts_of(view.told(None, "Save.", "", 0, 5), first=True))
     assert first.startswith("Task: Save.\n\nSend one action")
     assert "the screen has 640 by 480" in first
     assert text_of(parts_of(view.told(None, "Save.", "The action failed.", 1, 4))) == "The action failed."
-    tools = View(["screenshot", "message"], (640, 480), True, 1000.0, instructions=False)
+    tools = View(["screenshot", "message"], (640, 480), "computer_13", 1000.0, instructions=False)
     assert text_of(parts_of(tools.told(None, "", "", 0, 5))).startswith("x and y run from 0 to 1000")

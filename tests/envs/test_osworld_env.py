@@ -381,7 +381,7 @@ def test_tasks_that_need_an_account_are_refused(env):
     [
         ({"max_turns": 0}, "max_turns"),
         ({"max_turns": True}, "max_turns"),
-        ({"action_space": "keys"}, "choose 'pyautogui' or 'computer_13'"),
+        ({"action_space": "keys"}, "choose pyautogui, computer_13, computer_use"),
         ({"backend": "magic"}, "bwrap, docker, vm, http"),
         ({"desktop": {"colour": 1}}, None),
         ({"render_mode": "human"}, "render_mode"),

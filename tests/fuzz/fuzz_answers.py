@@ -34,6 +34,7 @@ from rlanything_envs.osworld.clicks import clicks_of
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
 from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
+from rlanything_envs.osworld.readers import READERS
 from rlanything_envs.osworld.short import read as read_short_osworld
 from rlanything_envs.osworld.tools import TOOLS as OSWORLD_TOOLS
 from rlanything_envs.tools import ToolCallError
@@ -231,6 +232,13 @@ CLICK = {"action_type": "CLICK", "parameters": {"x": 100, "y": 200, "button": "l
 PYAUTOGUI = (
     b"I click.\n```python\nimport pyautogui\npyautogui.click(100, 200, clicks=2)\npyautogui.write('a')\n```\nDONE"
 )
+READ = {
+    "computer_use": b'<tool_call>{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [5, 2]}}</tool_call>',
+    "ui_tars": b"Thought: x\nAction: drag(start_box='(1,2)', end_box='<point>3 4</point>')",
+    "openai": b'{"type": "computer_call", "actions": [{"type": "click", "button": "left", "x": 1, "y": 2}]}',
+    "anthropic": b'{"action": "scroll", "coordinate": [1, 2], "scroll_direction": "up", "scroll_amount": 3, "text": "ctrl+a"}',
+}
+"""Answers of trained models, one of each form."""
 UNIT_TEST = b"Input:\n```\n1 2\n```\nOutput:\n```\n3\n```"
 
 TARGETS = (
@@ -277,6 +285,15 @@ TARGETS = (
     ),
     Target(
         "simulated shell", of_text(_shell), (), lambda: [b"echo a > b && cat b | sort -r", b"find . -name '*.t[x]t'"]
+    ),
+    *(
+        Target(
+            f"osworld {name}",
+            of_text(lambda text, read=reader.read, scale=reader.scale: read(text, (1920, 1080), scale)),
+            (Unreadable,),
+            lambda name=name: [READ[name]],
+        )
+        for name, reader in READERS.items()
     ),
     Target("rewrite", of_text(_rewrite), (), _proposals),
     Target(

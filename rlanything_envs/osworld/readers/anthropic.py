@@ -1,0 +1,119 @@
+"""``anthropic``: the inputs of Anthropic's computer tool as JSON, ``{"action": "left_click", "coordinate": [1, 2]}``.
+
+A whole ``tool_use`` block is read too. Coordinates are pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_envs.errors import Unreadable
+from rlanything_envs.osworld.actions import Action
+from rlanything_envs.osworld.coordinates import Scale
+from rlanything_envs.osworld.readers.calls import (
+    Arguments,
+    Step,
+    keys_in,
+    objects_in,
+    press,
+    readable,
+    run,
+    step,
+    word_of,
+)
+
+__all__ = ["MANUAL", "read"]
+
+MANUAL = """\
+Send one action a message, a JSON object: {{"action": "left_click", "coordinate": [{x}, {y}]}}
+- left_click, right_click, middle_click, double_click, triple_click: coordinate, and text for keys that are held.
+- mouse_move: coordinate. left_click_drag: start_coordinate and coordinate. left_mouse_down, left_mouse_up.
+- scroll: coordinate, scroll_direction and scroll_amount. type: text. key: text, such as ctrl+s.
+- hold_key: text and duration. wait, screenshot. DONE alone: the task is done. FAIL alone: it cannot be done.
+{coordinates}"""
+
+_EXAMPLE = '{"action": "left_click", "coordinate": [1, 2]}'
+_CLICKS: dict[str, dict[str, Any]] = {
+    "left_click": {},
+    "right_click": {"button": "right"},
+    "middle_click": {"button": "middle"},
+    "double_click": {"num_clicks": 2},
+    "triple_click": {"num_clicks": 3},
+}
+_DIRECTIONS = {"up": ("dy", 1), "down": ("dy", -1), "right": ("dx", 1), "left": ("dx", -1)}
+_MOST_STEPS = 100
+
+
+def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
+    """The action of an answer: its calls in their order.
+
+    Args:
+        text: The answer.
+        screen: Width and height in pixels.
+        scale: Coordinate of the far edge of the screen; 0 for pixels.
+
+    Raises:
+        Unreadable: There is no call, or one of them cannot be read.
+    """
+    said = readable(text)
+    inputs = [value.get("input", value) for value in objects_in(said) if _is_call(value)]
+    if not inputs:
+        return word_of(said, _EXAMPLE)
+    return run([part for given in inputs for part in _steps(given)], screen, scale)
+
+
+def _is_call(value: Mapping[str, Any]) -> bool:
+    return "action" in value or (value.get("name") == "computer" and "input" in value)
+
+
+def _steps(values: Any) -> list[Step]:
+    if not isinstance(values, Mapping):
+        raise Unreadable(f"input must be an object, not {values!r:.80}")
+    action = values.get("action")
+    given = Arguments(f"{action!s:.40}", {name: value for name, value in values.items() if name != "action"})
+    steps = _steps_of(action, given)
+    given.end()
+    return steps
+
+
+def _steps_of(action: Any, given: Arguments) -> list[Step]:
+    match action:
+        case "left_click" | "right_click" | "middle_click" | "double_click" | "triple_click":
+            return _holding(given, [step("CLICK", **given.place("coordinate"), **_CLICKS[action])])
+        case "mouse_move":
+            return [step("MOVE_TO", **given.place("coordinate", required=True))]
+        case "left_click_drag":
+            begin = given.place("start_coordinate")
+            moved = [step("MOVE_TO", **begin)] if begin else []
+            return [*moved, step("DRAG_TO", **given.place("coordinate", required=True))]
+        case "left_mouse_down" | "left_mouse_up":
+            place = given.place("coordinate")
+            moved = [step("MOVE_TO", **place)] if place else []
+            return [*moved, step("MOUSE_DOWN" if action == "left_mouse_down" else "MOUSE_UP")]
+        case "scroll":
+            place = given.place("coordinate")
+            axis, sign = _DIRECTIONS[given.choice("scroll_direction", tuple(_DIRECTIONS))]
+            moved = [step("MOVE_TO", **place)] if place else []
+            amount = sign * given.number("scroll_amount", _MOST_STEPS, 3)
+            return _holding(given, [*moved, step("SCROLL", **{axis: amount})])
+        case "type":
+            return [step("TYPING", text=given.take("text"))]
+        case "key":
+            return [press(keys_in(given.take("text")))]
+        case "hold_key":
+            keys = keys_in(given.take("text"))
+            down, up = [step("KEY_DOWN", key=key) for key in keys], [step("KEY_UP", key=key) for key in reversed(keys)]
+            return [*down, given.hold("duration"), *up]
+        case "wait" | "screenshot":
+            given.take("duration")
+            return [step("WAIT")]
+    raise Unreadable(f"there is no action {action!r:.80}")
+
+
+def _holding(given: Arguments, steps: list[Step]) -> list[Step]:
+    """The steps while the keys of ``text`` are held."""
+    text = given.take("text")
+    keys = [] if text is None or text == "" else keys_in(text)
+    down, up = [step("KEY_DOWN", key=key) for key in keys], [step("KEY_UP", key=key) for key in reversed(keys)]
+    return [*down, *steps, *up]

@@ -1,0 +1,203 @@
+"""What the readers share: calls in a text, their parameters, names of keys, and the way to PyAutoGUI code.
+
+A reader turns its calls into actions of ``computer_13``, which checks and writes every number and text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlanything_envs.errors import Unreadable
+from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, last_word, without_thoughts
+from rlanything_envs.osworld.computer_13 import action_of
+from rlanything_envs.osworld.coordinates import Scale
+
+__all__ = ["Arguments", "Step", "key_of", "objects_in", "readable", "run", "step", "word_of"]
+
+MOST_CALLS = 8
+"""Calls of one answer."""
+PAUSE = "time.sleep(2)"
+"""Code of a WAIT that is not the last call."""
+_MOST_BROKEN = 200
+_LONGEST_HOLD = 10.0
+"""Seconds for which a key is held."""
+
+_KEYS = {
+    "arrowup": "up",
+    "arrowdown": "down",
+    "arrowleft": "left",
+    "arrowright": "right",
+    "page_up": "pageup",
+    "page_down": "pagedown",
+    "prior": "pageup",
+    "next": "pagedown",
+    "control": "ctrl",
+    "control_l": "ctrl",
+    "control_r": "ctrlright",
+    "shift_l": "shift",
+    "shift_r": "shiftright",
+    "alt_l": "alt",
+    "alt_r": "altright",
+    "option": "alt",
+    "cmd": "win",
+    "command": "win",
+    "super": "win",
+    "super_l": "win",
+    "meta": "win",
+    "caps_lock": "capslock",
+    "num_lock": "numlock",
+    "kp_enter": "enter",
+    "menu": "apps",
+    **{f"kp_{digit}": f"num{digit}" for digit in range(10)},
+}
+"""Names of X, of browsers and of other systems, and PyAutoGUI's name; the desktop reports a name that no key has."""
+
+Step = Mapping[str, Any] | str
+"""An action of ``computer_13``, or the code of a pause."""
+
+
+def step(kind: str, **parameters: Any) -> Step:
+    """An action of ``computer_13``; parameters that are None are left out."""
+    return {"action_type": kind, "parameters": {name: value for name, value in parameters.items() if value is not None}}
+
+
+def run(steps: Sequence[Step], screen: tuple[int, int], scale: Scale) -> Action:
+    """One action for a sequence of steps.
+
+    Raises:
+        Unreadable: A parameter is out of range, or something follows the end of the task.
+    """
+    code: list[str] = []
+    word = None
+    for number, item in enumerate(steps):
+        action = Action(item) if isinstance(item, str) else action_of(item, screen, scale)
+        if action.word == "WAIT" and number < len(steps) - 1:
+            action = Action(PAUSE)
+        elif action.word is not None and number < len(steps) - 1:
+            raise Unreadable("a call follows the one that ends the task; end it in the last call")
+        code += [action.code] if action.code else []
+        word = action.word
+    return Action("\n".join(code), word)
+
+
+def readable(text: str) -> str:
+    """The text after a model's reasoning.
+
+    Raises:
+        Unreadable: It is too long, or has a null character in it.
+    """
+    if len(text) > MAX_ACTION_LENGTH:
+        raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
+    if "\x00" in text:
+        raise Unreadable("the message has a null character in it; leave it out")
+    return without_thoughts(text)
+
+
+def word_of(text: str, example: str) -> Action:
+    """The action of a text without a call: its last line is WAIT, DONE or FAIL.
+
+    Raises:
+        Unreadable: It is not; the message shows the example.
+    """
+    word = last_word(text)
+    if word is None:
+        raise Unreadable(f"there is no action in it; send {example}, or WAIT, DONE or FAIL alone in the last line")
+    return Action(word=word)
+
+
+def objects_in(text: str) -> list[Mapping[str, Any]]:
+    """The JSON objects of a text that are not inside another, in linear time.
+
+    Raises:
+        Unreadable: There are more than eight, or hundreds of braces that begin none.
+    """
+    decoder, place, broken = json.JSONDecoder(), 0, 0
+    found: list[Mapping[str, Any]] = []
+    while (start := text.find("{", place)) >= 0:
+        try:
+            value, place = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            place = max(start + 1, error.pos)  # what was read of a broken object is not read again
+            broken += 1
+            if broken > _MOST_BROKEN:  # an error alone takes as long as the text up to it
+                raise Unreadable("there are hundreds of braces in it that begin no JSON object") from None
+            continue
+        except (ValueError, RecursionError):  # a number of thousands of digits, or too deep
+            break
+        found.append(value)
+        if len(found) > MOST_CALLS:
+            raise Unreadable(f"there are more than {MOST_CALLS} calls in it; send fewer")
+    return found
+
+
+def key_of(name: Any) -> str:
+    """PyAutoGUI's name of a key."""
+    if not isinstance(name, str) or not name:
+        raise Unreadable(f"{name!r:.80} is not the name of a key")
+    lower = name.lower()
+    return name if len(name) == 1 else _KEYS.get(lower, lower)
+
+
+def keys_in(text: Any, separator: str = "+") -> list[str]:
+    """Names of keys in a text such as ``ctrl+s``; the separator at the end is a key itself."""
+    if not isinstance(text, str) or not text.strip():
+        raise Unreadable(f"{text!r:.80} is not the name of a key")
+    names = [name for name in text.strip().split(separator) if name]
+    if not names or text.strip().endswith(2 * separator):
+        names.append(separator)
+    return [key_of(name) for name in names]
+
+
+def press(keys: Sequence[str]) -> Step:
+    """One key, or several together."""
+    return step("PRESS", key=keys[0]) if len(keys) == 1 else step("HOTKEY", keys=list(keys))
+
+
+class Arguments:
+    """The parameters of one call; each is read once, and what is left over is refused.
+
+    Args:
+        name: Name of the action, for messages.
+        values: Parameters as the model wrote them.
+    """
+
+    def __init__(self, name: str, values: Mapping[str, Any]) -> None:
+        self.name, self._values = name, dict(values)
+
+    def take(self, name: str, default: Any = None) -> Any:
+        """A parameter of any type."""
+        return self._values.pop(name, default)
+
+    def place(self, name: str, required: bool = False) -> dict[str, Any]:
+        """A coordinate ``[x, y]`` as x and y; nothing where it is left out and not required."""
+        value = self.take(name)
+        if value is None and not required:
+            return {}
+        if not isinstance(value, list | tuple) or len(value) != 2:
+            raise Unreadable(f"{self.name}: {name} must be [x, y], not {value!r:.80}")
+        return {"x": value[0], "y": value[1]}
+
+    def number(self, name: str, most: float, default: float | None = None) -> float:
+        """A number from 0 to ``most``, or with a sign down to its negative."""
+        value = self.take(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= most:
+            raise Unreadable(f"{self.name}: {name} must be a number up to {most:g}, not {value!r:.80}")
+        return float(value)
+
+    def hold(self, name: str) -> str:
+        """Code of a pause of so many seconds."""
+        return f"time.sleep({max(0.0, self.number(name, _LONGEST_HOLD)):g})"
+
+    def choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
+        """One of some words."""
+        value = self.take(name, default)
+        if not isinstance(value, str) or value not in choices:
+            raise Unreadable(f"{self.name}: {name} must be {', '.join(choices)}, not {value!r:.80}")
+        return value
+
+    def end(self) -> None:
+        """Refuse parameters that were not read."""
+        if left := [name for name, value in self._values.items() if value is not None]:
+            raise Unreadable(f"{self.name} has no parameter {left[0]!r:.80}")

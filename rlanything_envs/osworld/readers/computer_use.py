@@ -1,0 +1,129 @@
+"""``computer_use``: the calls that Qwen's models for desktops write, from Qwen2.5-VL on.
+
+``<tool_call>{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [500, 250]}}</tool_call>``;
+the object may also stand alone, with name and arguments or with the arguments only. Qwen3-VL's coordinates run from 0
+to 1000; those of Qwen2.5-VL are pixels of the picture that it reads (``relative_coordinates=(1932, 1092)``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rlanything_envs.errors import Unreadable
+from rlanything_envs.osworld.actions import Action
+from rlanything_envs.osworld.coordinates import Scale
+from rlanything_envs.osworld.readers.calls import (
+    MOST_CALLS,
+    Arguments,
+    Step,
+    key_of,
+    objects_in,
+    press,
+    readable,
+    run,
+    step,
+    word_of,
+)
+
+__all__ = ["MANUAL", "read"]
+
+MANUAL = """\
+Send one action a message, as a tool call:
+<tool_call>
+{{"name": "computer_use", "arguments": {{"action": "left_click", "coordinate": [{x}, {y}]}}}}
+</tool_call>
+- left_click, right_click, middle_click, double_click, triple_click, mouse_move, left_click_drag: coordinate.
+- type: text. key: keys, a list. scroll, hscroll: pixels, up or right where positive. wait.
+- terminate: status, success or failure.
+{coordinates}"""
+
+_EXAMPLE = '<tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>'
+_BEGIN, _END = "<tool_call>", "</tool_call>"
+
+_CLICKS: dict[str, dict[str, Any]] = {
+    "left_click": {},
+    "right_click": {"button": "right"},
+    "middle_click": {"button": "middle"},
+    "double_click": {"num_clicks": 2},
+    "triple_click": {"num_clicks": 3},
+}
+
+
+def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
+    """The action of an answer: its calls in their order.
+
+    Args:
+        text: The answer.
+        screen: Width and height in pixels.
+        scale: Coordinate of the far edge of the screen; 0 for pixels.
+
+    Raises:
+        Unreadable: There is no call, or one of them cannot be read.
+    """
+    said = readable(text)
+    calls = _calls(said)
+    if not calls:
+        return word_of(said, _EXAMPLE)
+    return run([part for call in calls for part in _steps(call)], screen, scale)
+
+
+def _calls(text: str) -> list[Mapping[str, Any]]:
+    if _BEGIN not in text:
+        return [value for value in objects_in(text) if {"name", "arguments"} <= value.keys() or "action" in value]
+    calls: list[Mapping[str, Any]] = []
+    for part in text.split(_BEGIN)[1:]:
+        try:
+            call = json.loads(part.partition(_END)[0])
+        except (ValueError, RecursionError):
+            raise Unreadable("what stands in <tool_call> is not JSON") from None
+        if not isinstance(call, dict):
+            raise Unreadable("what stands in <tool_call> is not an object")
+        calls.append(call)
+        if len(calls) > MOST_CALLS:
+            raise Unreadable(f"there are more than {MOST_CALLS} calls in it; send fewer")
+    return calls
+
+
+def _steps(call: Mapping[str, Any]) -> list[Step]:
+    values = call
+    if "arguments" in call:
+        if call.get("name") != "computer_use":
+            raise Unreadable(f"there is no tool {call.get('name')!r:.80}; call computer_use")
+        values = call["arguments"]
+    if not isinstance(values, Mapping):
+        raise Unreadable(f"arguments must be an object, not {values!r:.80}")
+    action = values.get("action")
+    given = Arguments(f"{action!s:.40}", {name: value for name, value in values.items() if name != "action"})
+    steps = _steps_of(action, given)
+    given.end()
+    return steps
+
+
+def _steps_of(action: Any, given: Arguments) -> list[Step]:
+    match action:
+        case "left_click" | "right_click" | "middle_click" | "double_click" | "triple_click":
+            return [step("CLICK", **given.place("coordinate"), **_CLICKS[action])]
+        case "mouse_move":
+            return [step("MOVE_TO", **given.place("coordinate", required=True))]
+        case "left_click_drag":
+            given.take("duration")
+            return [step("DRAG_TO", **given.place("coordinate", required=True))]
+        case "type":
+            return [step("TYPING", text=given.take("text"))]
+        case "key":
+            keys = given.take("keys")
+            if not isinstance(keys, list) or not keys:
+                raise Unreadable(f"key: keys must be a list of names of keys, not {keys!r:.80}")
+            return [press([key_of(key) for key in keys])]
+        case "scroll" | "hscroll":
+            place, amount = given.place("coordinate"), given.take("pixels")
+            moved = [step("MOVE_TO", **place)] if place else []
+            return [*moved, step("SCROLL", dy=amount) if action == "scroll" else step("SCROLL", dx=amount)]
+        case "wait":
+            given.take("time")
+            return [step("WAIT")]
+        case "terminate":
+            return [step("DONE" if given.choice("status", ("success", "failure"), "success") == "success" else "FAIL")]
+    raise Unreadable(f"computer_use has no action {action!r:.80}")
