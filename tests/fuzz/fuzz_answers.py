@@ -233,10 +233,10 @@ PYAUTOGUI = (
     b"I click.\n```python\nimport pyautogui\npyautogui.click(100, 200, clicks=2)\npyautogui.write('a')\n```\nDONE"
 )
 READ = {
-    "computer_use": b'<tool_call>{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [5, 2]}}</tool_call>',
+    "computer_use": b'<tool_call>{"name": "computer_use", "arguments": {"action": "left_click"}}</tool_call>',
     "ui_tars": b"Thought: x\nAction: drag(start_box='(1,2)', end_box='<point>3 4</point>')",
     "openai": b'{"type": "computer_call", "actions": [{"type": "click", "button": "left", "x": 1, "y": 2}]}',
-    "anthropic": b'{"action": "scroll", "coordinate": [1, 2], "scroll_direction": "up", "scroll_amount": 3, "text": "ctrl+a"}',
+    "anthropic": b'{"action": "scroll", "coordinate": [1, 2], "scroll_direction": "up", "text": "ctrl+a"}',
 }
 """Answers of trained models, one of each form."""
 UNIT_TEST = b"Input:\n```\n1 2\n```\nOutput:\n```\n3\n```"
