@@ -15,7 +15,19 @@ from studies.plan import BEFORE
 
 __all__ = ["CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
 
-JUDGE = ("process", "process_balanced", "outcome", "outcome_balanced", "outcome_auc", "unparsable", "ut", "detect")
+JUDGE = (
+    *(
+        "process",
+        "process_balanced",
+        "likeliest",
+        "outcome",
+        "outcome_balanced",
+        "outcome_auc",
+        "mid_auc",
+        "calibration",
+    ),
+    *("unparsable", "ut", "detect"),
+)
 """Shares of the judge on the fixed trajectories of the warm start; of a writer of unit tests ``ut`` and ``detect``."""
 LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds")
 """Of the loop: counts, and seconds without the evaluations; of `BEFORE`, the seconds of the warm start."""

@@ -27,8 +27,11 @@ __all__ = [
 JUDGE_MEASURES = (
     ("process", "process acc."),
     ("process_balanced", "process acc., balanced"),
+    ("likeliest", "of the most probable votes"),
     ("outcome", "outcome acc."),
     ("outcome_auc", "outcome AUC"),
+    ("mid_auc", "in mid-episode"),
+    ("calibration", "calibration error"),
     ("unparsable", "unreadable votes"),
     ("ut", "ut"),
     ("detect", "detect"),

@@ -97,6 +97,10 @@ class JudgeQuality:
             as negative).
         outcome_balanced: Mean of that share over solved and over failed trajectories.
         outcome_auc: Area under the ROC curve of the mean score as a predictor of the outcome.
+        mid_auc: The same for the scores of single steps, over pairs of a solved and a failed trajectory at the same
+            step number that both go on after it: what a judge knows in mid-episode. A constant one has 0.5.
+        calibration: Expected calibration error of a step's mean score, read as the chance of success ``(1 + score) /
+            2``: the mean distance, over ten bins of chances, of chance and share of success; a forecast's measure.
         unparsable: Share of votes without a score; None without votes.
         steps: Number of steps, those of label 0 included.
         trajectories: Number of trajectories.
@@ -111,6 +115,8 @@ class JudgeQuality:
     outcome: float | None
     outcome_balanced: float | None
     outcome_auc: float | None
+    mid_auc: float | None
+    calibration: float | None
     unparsable: float | None
     steps: int
     trajectories: int
@@ -126,7 +132,8 @@ def judge_quality(
     """Measure the quality of a judge.
 
     Args:
-        scores: Votes on each trajectory, of shape ``(steps, votes)`` in {-1, 1}; NaN is an unparsable vote.
+        scores: Votes on each trajectory, of shape ``(steps, votes)``, -1 or 1, or the forecast of a chance c as 2c - 1;
+            NaN is an unparsable vote. A forecast is compared with a label by its sign.
         labels: True step labels of each trajectory, of shape ``(steps,)`` in {-1, 0, 1}; 0 is neither right nor wrong.
         outcomes: Outcome of each trajectory, 1 or -1.
 
@@ -141,7 +148,7 @@ def judge_quality(
     truth = np.concatenate([np.repeat(label, s.shape[1]) for s, label in zip(scores, labels, strict=True)])
     unread = np.isnan(votes)
     unparsable = _share(unread)
-    votes, truth = votes[~unread], truth[~unread]
+    votes, truth = np.sign(votes[~unread]), truth[~unread]
     p_plus, p_minus = _share(votes[truth == 1] == 1), _share(votes[truth == -1] == -1)
     mu = None if p_plus is None or p_minus is None else p_plus + p_minus
     judged = [(s[~np.isnan(s)], outcome) for s, outcome in zip(scores, outcomes, strict=True)]
@@ -159,10 +166,40 @@ def judge_quality(
         outcome=_share(called == ends),
         outcome_balanced=float(np.mean(per_class)) if per_class else None,
         outcome_auc=float(roc_auc_score(ends == 1, means)) if len(per_class) == 2 else None,
+        mid_auc=_mid_auc(scores, outcomes),
+        calibration=_calibration(scores, outcomes),
         unparsable=unparsable,
         steps=sum(len(label) for label in labels),
         trajectories=len(scores),
     )
+
+
+def _step_means(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean readable score of each step, shape (steps,); NaN for a step without one."""
+    read = ~np.isnan(scores)
+    total, count = np.where(read, scores, 0.0).sum(axis=1), read.sum(axis=1)
+    return np.where(count, total / np.maximum(1, count), np.nan)
+
+
+def _mid_auc(scores: Sequence[NDArray[np.float64]], outcomes: Sequence[int]) -> float | None:
+    means = [_step_means(score)[:-1] for score in scores]  # the last step may show how the episode ended
+    won = pairs = 0.0
+    for number in range(max(map(len, means))):
+        there = [(row[number], end) for row, end in zip(means, outcomes, strict=True) if len(row) > number]
+        sides = [np.array([mean for mean, end in there if end == side and mean == mean]) for side in (1, -1)]
+        difference = sides[0][:, None] - sides[1]
+        won += float((difference > 0).sum() + (difference == 0).sum() / 2)
+        pairs += difference.size
+    return won / pairs if pairs else None
+
+
+def _calibration(scores: Sequence[NDArray[np.float64]], outcomes: Sequence[int]) -> float | None:
+    chances = np.concatenate([(1 + _step_means(score)) / 2 for score in scores])
+    solved = np.concatenate([np.full(len(score), end == 1) for score, end in zip(scores, outcomes, strict=True)])
+    chances, solved = chances[known := ~np.isnan(chances)], solved[known]
+    bins = np.minimum(9, (10 * chances).astype(np.intp))
+    off = np.abs(np.bincount(bins, chances, 10) - np.bincount(bins, solved, 10)).sum()
+    return float(off / len(chances)) if len(chances) else None
 
 
 def _share(agreed: NDArray[np.bool_]) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rlanything_agents.config import RunConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.config.feedback import CRITIC
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.feedback import (
@@ -23,6 +23,7 @@ from rlanything_agents.feedback import (
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.feedback.critic import Critic, evidence_of
 from rlanything_agents.feedback.metrics import JudgeQuality, judge_quality
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.reward_models.critic_memory import CriticMemory
 from rlanything_agents.reward_models.judged_group import JudgedGroup, score_matrix
 from rlanything_agents.reward_models.reviewer import Measure
@@ -58,16 +59,14 @@ class StepReviewer:
 
     success = "success"
     measures = (
-        Measure("judge, process accuracy (balanced)", "process_balanced"),
-        Measure("judge, process accuracy (plain)", "process"),
+        Measure("judge, its most probable votes: process accuracy (balanced)", "likeliest"),
+        Measure("judge, single votes: process accuracy (balanced)", "process_balanced"),
+        Measure("judge, single votes: process accuracy (plain)", "process"),
         Measure("judge, outcome accuracy", "outcome"),
         Measure("judge, outcome AUC", "outcome_auc"),
+        Measure("judge, outcome AUC in mid-episode", "mid_auc"),
+        Measure("judge, calibration error", "calibration"),
         Measure("judge, votes that cannot be read", "unparsable"),
-    )
-    note = (
-        "Process accuracy compares single votes with the planner's step labels on fixed trajectories of the "
-        'warm-started policy; balanced means that always answering "wrong" scores 50 %. Unreadable votes count '
-        "in their own line alone."
     )
 
     def __init__(
@@ -80,6 +79,25 @@ class StepReviewer:
         self.judge = judge
         self.true_labels = true_labels
         self.memory = CriticMemory()
+
+    @property
+    def note(self) -> str:
+        """What the measures mean, and which of their changes are no learning."""
+        noise = self.config.warm_start.label_noise
+        taught = _taught(self.config)
+        return (
+            "Process accuracy compares votes with the planner's step labels on fixed trajectories of the warm-started "
+            'policy; balanced means that always answering "wrong" scores 50 %. '
+            + (
+                f"The warm start flipped {percent(noise, 0)} of the labels that it taught the judge: single votes "
+                "repeat these errors at first, its most probable votes do not, so only the latter say what was learnt. "
+                if noise and taught
+                else ""
+            )
+            + "A judge that always says the same has an outcome AUC of 50 %, in mid-episode too; its calibration error "
+            "is the distance of its scores, read as chances of success, from the outcomes. Unreadable votes count in "
+            "their own line alone."
+        )
 
     def params(self, iteration: int) -> SamplingParams:
         """Sampling parameters of the votes."""
@@ -137,17 +155,19 @@ class StepReviewer:
         ]
 
     def measure(self, panel: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Fields of `JudgeQuality`; empty for an empty panel, as in a domain without true labels."""
+        """Fields of `JudgeQuality`; empty for an empty panel, as in a domain without true labels.
+
+        ``likeliest`` is the balanced process accuracy of the votes that are most probable, token by token.
+        """
         if not panel:
             return {}
-        return measure_judge(
-            self.judge,
-            [stored_trajectory(record) for record in panel],
-            [record["labels"] for record in panel],
-            votes=max(1, self.config.judge.votes),
-            temperature=self.config.judge.temperature,
-            seed=seed_of(0, "judge panel"),
-        ).to_dict()
+        shown = [stored_trajectory(record) for record in panel], [record["labels"] for record in panel]
+        settings, seed = self.config.judge, seed_of(0, "judge panel")
+        quality = measure_judge(
+            self.judge, *shown, votes=max(1, settings.votes), temperature=settings.temperature, seed=seed
+        )
+        likeliest = measure_judge(self.judge, *shown, votes=1, temperature=1.0, seed=seed, top_k=1)
+        return {**quality.to_dict(), "likeliest": likeliest.process_balanced}
 
     def measured_on(self, result: Mapping[str, Any]) -> str:
         """Numbers of steps and of trajectories."""
@@ -267,6 +287,7 @@ def measure_judge(
     votes: int,
     temperature: float,
     seed: int,
+    top_k: int = 0,
 ) -> JudgeQuality:
     """Compare the judge's votes with the true step labels of the domain.
 
@@ -277,11 +298,12 @@ def measure_judge(
         votes: Samples per step.
         temperature: Temperature of the sampling.
         seed: Seed of the sampling.
+        top_k: Most probable tokens to sample from; 0 for all.
 
     Raises:
         RunMustStop: The judge's generator failed.
     """
-    judged = reward_model.judge(trajectories, votes=votes, seed=seed, temperature=temperature)
+    judged = reward_model.judge(trajectories, votes=votes, seed=seed, temperature=temperature, top_k=top_k)
     if error := next((step.error for steps in judged for step in steps if step.error), ""):
         raise RunMustStop(f"the reward model cannot be measured: {error}")
     return judge_quality(
@@ -320,6 +342,12 @@ def _masked(group: list[Trajectory], votes: list[list[StepVotes]]) -> tuple[list
         masked.append(replace(trajectory, outcome=None, error=f"reward model: {error}") if error else trajectory)
         kept.append([StepVotes([], ())] * len(steps) if error else steps)
     return masked, kept
+
+
+def _taught(config: RunConfig) -> bool:
+    """Whether a warm start teaches the reward model."""
+    model = config.models["reward_model"]
+    return model.lessons if isinstance(model, CheckpointConfig) else True
 
 
 def label_votes(scores: Sequence[float], votes: int) -> list[StepVotes]:

@@ -48,6 +48,33 @@ def test_judge_quality_by_hand() -> None:
     assert quality.outcome_auc == 1.0
 
 
+def test_a_forecast_by_hand() -> None:
+    """Chances .9, .6 and .95 of a solved episode, .3 and .2 of one that failed after two steps, .6 and .4 of another.
+
+    In mid-episode, first steps: .9 against .3 and .6, all right; the second step of the solved one has nobody left
+    beside it. Bins of ten: .9 and .95 are solved (.15 off together), .6 twice, once solved (.2 off), and .3, .2 and .4
+    never (.9 off): 1.25 over seven steps.
+    """
+    chances = [[0.9, 0.6, 0.95], [0.3, 0.2], [0.6, 0.4]]
+    scores = [2 * np.array(row)[:, None] - 1 for row in chances]
+    quality = judge_quality(scores, [np.zeros(len(row), dtype=int) for row in chances], [1, -1, -1])
+    assert quality.mid_auc == 1.0
+    assert quality.calibration == pytest.approx(1.25 / 7)
+    turned = judge_quality([-row for row in scores], [np.zeros(len(row), dtype=int) for row in chances], [1, -1, -1])
+    assert turned.mid_auc == 0.0
+
+
+def test_a_constant_judge_is_visible() -> None:
+    """Calibrated as it may be, it knows nothing in mid-episode; that a longer episode failed is no knowledge."""
+    scores = [np.full((2, 1), -0.5), np.full((4, 1), -0.5), np.full((4, 1), -0.5), np.full((4, 1), -0.5)]
+    labels = [np.zeros(len(row), dtype=int) for row in scores]
+    quality = judge_quality(scores, labels, [1, -1, -1, -1])
+    assert quality.mid_auc == 0.5
+    assert quality.calibration == pytest.approx(abs(14 * 0.25 - 2) / 14)
+    alone = judge_quality(scores[:1], labels[:1], [1])
+    assert alone.mid_auc is None, "nothing to compare with"
+
+
 def test_a_judge_that_cannot_be_read_has_no_quality() -> None:
     silent = judge_quality(
         [np.full((3, 2), np.nan), np.full((1, 2), np.nan)], [np.array([1, -1, -1]), np.array([1])], [-1, 1]

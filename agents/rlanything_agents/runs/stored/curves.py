@@ -73,6 +73,8 @@ CHARTS: tuple[Chart, ...] = (
             ("judge_quality.process_balanced", "process accuracy, balanced", "violet"),
             ("judge_quality.outcome", "outcome accuracy", "amber"),
             ("judge_quality.outcome_auc", "outcome AUC", "blue"),
+            ("judge_quality.mid_auc", "outcome AUC in mid-episode", "green"),
+            ("judge_quality.calibration", "calibration error", "red"),
             ("judge_quality.unparsable", "votes that cannot be read", "grey"),
         ),
     ),

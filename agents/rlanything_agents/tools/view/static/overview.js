@@ -60,8 +60,8 @@
   };
 
   const judge = (o) => {
-    const keys = [["process_balanced", "process accuracy, balanced", "violet"], ["outcome", "outcome accuracy", "amber"],
-      ["outcome_auc", "outcome AUC", "blue"], ["ut", "tests every correct program passes", "green"],
+    const keys = [["likeliest", "process accuracy of its most probable votes", "violet"], ["outcome_auc", "outcome AUC", "blue"],
+      ["mid_auc", "outcome AUC in mid-episode", "green"], ["calibration", "calibration error", "amber"], ["ut", "tests every correct program passes", "green"],
       ["detect", "and every wrong one fails", "red"], ["unparsable", "votes that cannot be read", "grey"],
       ["unreadable", "answers without a test", "grey"]];
     if (o.judge.length < 3) return null;
