@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 94_699,
-    "lines of studies, benchmarks, scripts and examples": 7_500,
-    "lines of tests": 66_493,
+    "lines of the four packages": 94_767,
+    "lines of studies, benchmarks, scripts and examples": 7_515,
+    "lines of tests": 66_520,
     "files of the four packages": 710,
     "settings of a run": 173,
     "commands": 18,
