@@ -1,10 +1,10 @@
 """A desktop in namespaces of its own, made by bubblewrap: no image, no daemon, nothing that outlives it.
 
-The desktop sees the programs of the host (``/usr``, and the parts of ``/etc`` that they need) and none of its other
-files: home, ``/tmp`` and ``/run`` are in memory. It has its own process ids, so that ending its first process ends all,
-and, unless the network is enabled, its own loopback interface: ports and displays of parallel desktops do not collide,
-and an agent's programs reach nothing outside. The guest's server stays outside: what an agent breaks is its desktop,
-and never the program that reports it.
+The desktop sees the programs of the installed root folder, or where there is none those of the host (``/usr``, and
+the parts of ``/etc`` that they need), and no other files: home, ``/tmp`` and ``/run`` are in memory. It has its own
+process ids, so that ending its first process ends all, and, unless the network is enabled, its own loopback
+interface: ports and displays of parallel desktops do not collide, and an agent's programs reach nothing outside. The
+guest's server stays outside: what an agent breaks is its desktop, and never the program that reports it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ import shutil
 import socket
 import subprocess
 import weakref
-from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 
 from rlanything_envs.osworld.desktop.client import GuestClient
@@ -32,14 +30,16 @@ from rlanything_envs.osworld.desktop.local import (
     end_process,
     start_process,
 )
+from rlanything_envs.osworld.desktop.namespaces import restrictions, why_forbidden
 from rlanything_envs.osworld.desktop.packages import require
+from rlanything_envs.osworld.desktop.root.bubblewrap import bubblewrap, closes_namespaces
+from rlanything_envs.osworld.desktop.root.folder import VARIABLE, Root, installed
 from rlanything_envs.osworld.desktop.scratch import Scratch
 
 __all__ = ["BwrapDesktop"]
 
 _GUEST = Path(__file__).resolve().parent / "guest"
 _USER = 1000
-_GUEST_COMMAND = ("/usr/bin/python3", "-B", "-m", "guest")
 _START_SECONDS = 60.0
 _END_SECONDS = 10.0
 _STRANGERS = 1_900_000_000
@@ -127,14 +127,19 @@ class BwrapDesktop(LocalDesktop):
         self.memory = check_memory(memory)
 
     def _start(self) -> Running:
-        require()
-        return _Running(self.screen, self.network, self.memory)
+        root = installed()
+        if root is None:
+            require()
+        return _Running(self.screen, self.network, self.memory, root)
 
 
 class _Running:
     """The guest's server, and through it the sandbox."""
 
-    def __init__(self, screen: tuple[int, int], network: bool, memory: int) -> None:
+    def __init__(self, screen: tuple[int, int], network: bool, memory: int, root: Root | None) -> None:
+        self._root, self._bwrap = root, bubblewrap(root)
+        if root is not None and _lent_user() is not None:
+            _check_open_to_all(root.path)
         self._folder, self._pixels = Scratch(), pixels_file(screen)
         folder, token = self._folder.path, secrets.token_urlsafe(32)
         user = _lent_user()
@@ -151,7 +156,7 @@ class _Running:
         self._listener.listen(64)
         address.chmod(0o600)
         self._log = (folder / "log").open("w+")
-        self._process = self._launch(_arguments(folder, guest, network), screen, memory, user, token)
+        self._process = self._launch(self._arguments(guest, network), screen, memory, user, token)
         self._finalizer = weakref.finalize(self, end_process, self._process, _END_SECONDS)
         self.client = GuestClient(f"unix:{address}", token, framebuffer=Framebuffer(self._pixels))
         try:
@@ -167,7 +172,18 @@ class _Running:
         os.write(options, b"\0".join(word.encode() for word in arguments))
         os.lseek(options, 0, os.SEEK_SET)
         listener = self._listener.fileno()
-        command = [*_GUEST_COMMAND, "--listener", str(listener), "--sandbox", str(options)]
+        python = ["/usr/bin/python3"] if self._root is None else self._root.program("python3")
+        command = [
+            *python,
+            "-B",
+            "-m",
+            "guest",
+            *(f"--bwrap={word}" for word in self._bwrap),
+            "--listener",
+            str(listener),
+            "--sandbox",
+            str(options),
+        ]
         command += ["--pixels", str(self._pixels), "--screen", f"{screen[0]}x{screen[1]}", "--parent", str(os.getpid())]
         command += ["--memory", str(memory), "--disk", str(_DISK), "--processes", str(_PROCESSES)]
         command += [] if user is None else ["--user", str(user)]
@@ -182,6 +198,22 @@ class _Running:
         finally:
             os.close(options)
 
+    def _arguments(self, guest: Path, network: bool) -> list[str]:
+        """Arguments of bwrap."""
+        words = ["--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc"]
+        words += ["--unshare-uts", "--unshare-cgroup-try", *([] if network else ["--unshare-net"])]
+        words += ["--disable-userns"] if closes_namespaces(self._bwrap) else []
+        words += ["--uid", str(_USER), "--gid", str(_USER), "--hostname", "desktop", *_files(self._root, network)]
+        for name in _ETC_OWN:
+            words += ["--ro-bind", str(self._folder.path / name), f"/etc/{name}"]
+        words += ["--proc", "/proc", "--dev", "/dev"]
+        for place, mode, size in _IN_MEMORY:
+            words += ["--perms", mode, "--size", str(size), "--tmpfs", place]
+        words += ["--remount-ro", "/dev"]
+        words += ["--ro-bind", str(guest), "/opt/rlanything/guest"]
+        words += ["--dir", "/home/user", "--chdir", "/home/user", "--setenv", "PYTHONPATH", "/opt/rlanything"]
+        return [*words, "--remount-ro", "/"]
+
     def _printed(self) -> str:
         self._log.seek(0)
         return self._log.read().strip()[-2000:] or "it printed nothing"
@@ -189,7 +221,7 @@ class _Running:
     def _wait_until_ready(self) -> None:
         stdout = self._process.stdout
         if stdout is None or not select.select([stdout], [], [], _START_SECONDS)[0] or stdout.readline() != b"ready\n":
-            raise DesktopError(f"the desktop did not start: {self._printed()}. {_ASK_THE_DOCTOR}")
+            raise DesktopError(f"the desktop did not start: {self._printed()}. {why_forbidden() or _ASK_THE_DOCTOR}")
         self._listener.close()
 
     def restore(self) -> None:
@@ -224,51 +256,37 @@ def _lent_user() -> int | None:
     return _STRANGERS + int.from_bytes(os.urandom(3), "little")
 
 
-def restrictions() -> Iterator[tuple[str, str, str]]:
-    """Settings of the kernels of Debian and Ubuntu that forbid sandboxes to ordinary users: name, value, that value."""
-    for switch, forbids in (
-        ("kernel/unprivileged_userns_clone", "0"),
-        ("kernel/apparmor_restrict_unprivileged_userns", "1"),
-    ):
-        file = Path("/proc/sys", switch)
-        if file.is_file():
-            yield switch.replace("/", "."), file.read_text().strip(), forbids
-
-
-@lru_cache(maxsize=1)
-def _closes_namespaces() -> bool:
-    """Whether this bubblewrap (0.8 and later) can forbid further user namespaces."""
-    done = subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False)  # nosec B607 # as installed
-    return "--disable-userns" in done.stdout
-
-
 def _inherited() -> dict[str, str]:
-    kept = ("LANG", "TZ", "http_proxy", "https_proxy", "no_proxy")
+    kept = ("http_proxy", "https_proxy", "no_proxy")
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", **{name: os.environ[name] for name in kept if name in os.environ}}
 
 
-def _arguments(folder: Path, guest: Path, network: bool) -> list[str]:
-    """Arguments of bwrap."""
-    words = ["--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
-    words += ["--disable-userns"] if _closes_namespaces() else []
-    words += ["--unshare-cgroup-try", *([] if network else ["--unshare-net"])]
-    words += ["--uid", str(_USER), "--gid", str(_USER), "--hostname", "desktop"]
-    words += ["--ro-bind", "/usr", "/usr"]
+def _check_open_to_all(path: Path) -> None:
+    """Check that another user can enter a folder.
+
+    Raises:
+        DesktopError: it cannot.
+    """
+    closed = [folder for folder in (path, *path.parents) if not folder.stat().st_mode & 0o001]
+    if closed:
+        raise DesktopError(
+            f"a desktop that root starts runs as another user, who cannot enter {closed[-1]}: install it elsewhere "
+            f"(${VARIABLE}=FOLDER rlanything desktop install)"
+        )
+
+
+def _files(root: Root | None, network: bool) -> list[str]:
+    """Arguments of bwrap for the system's files: the root folder, or what is needed of the host's."""
+    online = [word for name in _ETC_NETWORK if network for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")]
+    if root is not None:
+        return ["--ro-bind", str(root.path), "/", *online]
+    words = ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         host = Path("/", name)
         if host.is_symlink():
             words += ["--symlink", str(host.readlink()), str(host)]
         elif host.is_dir():
             words += ["--ro-bind", str(host), str(host)]
-    for name in (*_ETC, *(_ETC_NETWORK if network else ())):
+    for name in _ETC:
         words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    for name in _ETC_OWN:
-        words += ["--ro-bind", str(folder / name), f"/etc/{name}"]
-    words += ["--ro-bind-try", "/var/cache/fontconfig", "/var/cache/fontconfig"]
-    words += ["--proc", "/proc", "--dev", "/dev"]
-    for place, mode, size in _IN_MEMORY:
-        words += ["--perms", mode, "--size", str(size), "--tmpfs", place]
-    words += ["--remount-ro", "/dev"]
-    words += ["--ro-bind", str(guest), "/opt/rlanything/guest"]
-    words += ["--dir", "/home/user", "--chdir", "/home/user", "--setenv", "PYTHONPATH", "/opt/rlanything"]
-    return [*words, "--remount-ro", "/"]
+    return [*words, *online, "--ro-bind-try", "/var/cache/fontconfig", "/var/cache/fontconfig"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
@@ -12,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything_envs.osworld.desktop import vm
-from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop, restrictions
+from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop
 from rlanything_envs.osworld.desktop.errors import DesktopError
-from rlanything_envs.osworld.desktop.packages import NEEDED, OPTIONAL, install_command, missing
+from rlanything_envs.osworld.desktop.namespaces import why_forbidden
+from rlanything_envs.osworld.desktop.packages import NEEDED, install_command, missing
+from rlanything_envs.osworld.desktop.root import Root, installed, shipped
 from rlanything_envs.osworld.setup import check_steps
 from rlanything_envs.osworld.winnable import Provided
 from rlanything_task_pools import TaskFormatError
 from rlanything_task_pools.osworld import Assets, asset_urls, import_folder, read_payload, requirements_of
 
-__all__ = ["Finding", "examine", "install", "judge_tasks"]
-
-_INSTALL_SECONDS = 3600
+__all__ = ["Finding", "examine", "judge_tasks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,24 @@ def examine(start: bool = True) -> Iterator[Finding]:
             "system", False, f"{platform.system()} has no bwrap desktop", "use the docker, vm or http desktop there"
         )
         return
-    yield from _packages()
-    yield from _tried(start and not missing(NEEDED))
+    root = installed()
+    yield from _packages() if root is None else (_root(root),)
+    if reason := why_forbidden():
+        yield Finding("user namespaces", False, reason)
+    elif start and (root is not None or not missing(NEEDED)):
+        yield _tried()
     yield _docker()
     yield _vm()
+
+
+def _root(root: Root) -> Finding:
+    """The root folder, and the packages in it that are not the pinned ones."""
+    said, pinned = f"{root.path}, hash {root.hash}", {pin.name: pin.version for pin in shipped().all}
+    others = [f"{pin.name} {pin.version}" for pin in root.pins.all if pinned.get(pin.name) != pin.version]
+    if others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        return Finding("root folder", True, f"{said}; not the pinned versions: {', '.join(others[:3])}{more}")
+    return Finding("root folder", True, f"{said}, the pinned packages")
 
 
 def _packages() -> Iterator[Finding]:
@@ -64,9 +77,10 @@ def _packages() -> Iterator[Finding]:
     command = install_command(absent) if absent else ""
     needed = missing(NEEDED)
     if needed:
-        yield Finding("packages", False, f"missing: {' '.join(needed)}", command)
-    else:
-        yield Finding("packages", True, "everything a desktop needs to start is installed")
+        said = f"no root folder is installed, and the system lacks {' '.join(needed)}"
+        yield Finding("packages", False, said, "rlanything desktop install")
+        return
+    yield Finding("packages", True, "no root folder: the system's programs are used, everything needed is installed")
     others = tuple(name for name in absent if name not in needed)
     if others:
         yield Finding("applications", False, f"missing: {' '.join(others)}", command)
@@ -74,9 +88,7 @@ def _packages() -> Iterator[Finding]:
         yield Finding("applications", True, "all applications and fonts are installed")
 
 
-def _tried(start: bool) -> Iterator[Finding]:
-    if not start:
-        return
+def _tried() -> Finding:
     begin = time.perf_counter()
     try:
         with BwrapDesktop() as desktop:
@@ -86,22 +98,9 @@ def _tried(start: bool) -> Iterator[Finding]:
             desktop.reset()
             again = time.perf_counter() - begin
     except DesktopError as error:
-        yield Finding("bwrap desktop", False, str(error), _sandbox_remedy())
-        return
+        return Finding("bwrap desktop", False, str(error))
     said = f"first screenshot ({shape[1]}x{shape[0]}) after {first:.2f} s, reset in {again:.2f} s"
-    yield Finding("bwrap desktop", True, said)
-
-
-def _sandbox_remedy() -> str:
-    """Reason why a user may not make a sandbox."""
-    for switch, value, forbids in restrictions():
-        if value == forbids and os.geteuid() != 0:
-            return f"sudo sysctl -w {switch}={1 - int(forbids)}"
-    if Path("/.dockerenv").exists():
-        return (
-            "start this container with --cap-add SYS_ADMIN --security-opt seccomp=unconfined, or use the http desktop"
-        )
-    return ""
+    return Finding("bwrap desktop", True, said)
 
 
 def _docker() -> Finding:
@@ -153,34 +152,3 @@ def judge_tasks(folder: Path) -> Iterator[Finding]:
             name = str(payload.source.get("id", task.id))
             yield Finding(name, None if lacking else True, f"lacks {', '.join(lacking)}" if lacking else "winnable")
     yield Finding("tasks", True, f"{winnable} of {len(tasks) + len(refused)} can be won on the bwrap desktop")
-
-
-def install(more: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Install everything that is missing; for root on a system with apt.
-
-    Args:
-        more: optional sections of the list of packages, too.
-
-    Returns:
-        The packages that were missing.
-
-    Raises:
-        DesktopError: not root, no apt, or apt failed; or no such section.
-    """
-    if unknown := set(more) - set(OPTIONAL):
-        raise DesktopError(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
-    absent = (*missing(), *missing(more))
-    if not absent:
-        return ()
-    command = install_command(absent)
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise DesktopError(f"only root can install packages, with apt: {command}")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["apt-get", "update"], command.split()):
-        try:
-            done = subprocess.run(words, env=environment, timeout=_INSTALL_SECONDS, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise DesktopError(f"still not done after {_INSTALL_SECONDS} seconds: {command}") from error
-        if done.returncode:
-            raise DesktopError(f"exit status {done.returncode}: {' '.join(words)}")
-    return absent

@@ -20,8 +20,8 @@ class MissingPackages(DesktopError):
     def __init__(self, packages: tuple[str, ...], command: str) -> None:
         names = ", ".join(packages[:3]) + (f" and {len(packages) - 3} more" if len(packages) > 3 else "")
         super().__init__(
-            f"the bwrap desktop needs Debian packages that are not installed ({names}): run `rlanything desktop "
-            'install` as root, or play the desktop in plain Python with backend="simulator"'
+            f"the bwrap desktop is not installed (no root folder, and the system lacks {names}): run "
+            '`rlanything desktop install`, as any user, or play the desktop in plain Python with backend="simulator"'
         )
         self.packages = packages
         self.command = command

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rlanything_envs.osworld.desktop.errors import MissingPackages
+from rlanything_envs.osworld.desktop.errors import DesktopError, MissingPackages
 
-__all__ = ["NEEDED", "OPTIONAL", "Package", "install_command", "missing", "packages", "require"]
+__all__ = ["NEEDED", "OPTIONAL", "Package", "install_command", "install_packages", "missing", "packages", "require"]
 
 _LIST = Path(__file__).with_name("packages.txt")
+_INSTALL_SECONDS = 3600
 
 NEEDED = ("sandbox", "session", "accessibility")
 """Sections without which no desktop starts; what is missing of the others is missing on the screen."""
@@ -68,3 +71,34 @@ def require() -> None:
     absent = missing(NEEDED)
     if absent:
         raise MissingPackages(absent, install_command(missing()))
+
+
+def install_packages(more: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Install everything that is missing; for root on a system with apt.
+
+    Args:
+        more: optional sections of the list of packages, too.
+
+    Returns:
+        The packages that were missing.
+
+    Raises:
+        DesktopError: not root, no apt, or apt failed; or no such section.
+    """
+    if unknown := set(more) - set(OPTIONAL):
+        raise DesktopError(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
+    absent = (*missing(), *missing(more))
+    if not absent:
+        return ()
+    command = install_command(absent)
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise DesktopError(f"only root can install packages, with apt: {command}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["apt-get", "update"], command.split()):
+        try:
+            done = subprocess.run(words, env=environment, timeout=_INSTALL_SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise DesktopError(f"still not done after {_INSTALL_SECONDS} seconds: {command}") from error
+        if done.returncode:
+            raise DesktopError(f"exit status {done.returncode}: {' '.join(words)}")
+    return absent

@@ -17,12 +17,14 @@ from rlanything_envs.osworld.desktop import MissingPackages, make_desktop
 from rlanything_envs.osworld.desktop import doctor as practice
 from rlanything_envs.osworld.desktop import packages as listed
 from rlanything_envs.osworld.desktop.image import context, dockerfile
-from rlanything_envs.osworld.desktop.packages import OPTIONAL, Package, install_command, packages
+from rlanything_envs.osworld.desktop.packages import OPTIONAL, Package, install_command, install_packages, packages
+from rlanything_envs.osworld.desktop.root.folder import VARIABLE
 
 
 @pytest.fixture
-def lacking(monkeypatch):
-    """A machine without two of the packages."""
+def lacking(monkeypatch, tmp_path):
+    """A machine without two of the packages, and without a root folder."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
     some = (
         Package("sandbox", "/no/such/bwrap", "bubblewrap"),
         Package("session", "/bin/sh", "dash"),
@@ -44,7 +46,7 @@ def test_the_list():
 
 def test_missing_packages_are_named_before_anything_starts(lacking):
     with pytest.raises(
-        MissingPackages, match=r"not installed \(bubblewrap\): run `rlanything desktop install`"
+        MissingPackages, match=r"the system lacks bubblewrap\): run `rlanything desktop install`"
     ) as failure:
         make_desktop("bwrap").start()
     assert failure.value.packages == ("bubblewrap",)
@@ -61,9 +63,8 @@ def test_only_root_needs_no_sudo(monkeypatch):
 
 def test_the_doctor_names_what_is_missing_and_one_command(lacking):
     done = CliRunner().invoke(app, ["doctor", "--no-play"])
-    assert "warning desktop packages       missing: bubblewrap" in done.output
-    assert "warning desktop applications   missing: gimp" in done.output
-    assert done.output.count("apt-get install") == 1
+    assert "warning desktop packages       no root folder is installed, and the system lacks bubblewrap" in done.output
+    assert done.output.count("rlanything desktop install") == 1
     assert done.output.splitlines()[-1].startswith("Ready for: ")
 
 
@@ -74,15 +75,15 @@ def test_the_doctor_starts_a_desktop(bwrap_desktop):
     assert "bwrap desktop" not in {finding.topic for finding in practice.examine(start=False)}
 
 
-def test_nothing_to_install(bwrap_desktop):
+def test_nothing_to_install():
     if listed.missing():
         pytest.skip(f"not installed: {' '.join(listed.missing())}")
-    assert practice.install() == ()
+    assert install_packages() == ()
 
 
 def test_only_root_installs(lacking, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    done = CliRunner().invoke(app, ["desktop", "install"])
+    done = CliRunner().invoke(app, ["desktop", "install", "--system"])
     assert done.exit_code == 2
     assert "only root can install packages" in done.output
 

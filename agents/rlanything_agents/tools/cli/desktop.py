@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rlanything_agents.tools.cli.output import plain_errors
+from rlanything_agents.tools.cli.output import error_console, plain_errors
 from rlanything_verifiers.plain_text import printable
 
 __all__ = ["app"]
@@ -26,13 +28,43 @@ def install(
         list[str] | None,
         typer.Option("--with", metavar="SET", help="Further packages: mail (Thunderbird), media (VLC)."),
     ] = None,
+    mirror: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="A mirror of Debian's archive; default: $RLANYTHING_DEBIAN_MIRROR, else that of this machine's apt.",
+        ),
+    ] = None,
+    system: Annotated[
+        bool, typer.Option("--system", help="Install missing packages on this Debian instead, with apt, as root.")
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete the root folder instead.")] = False,
 ) -> None:
-    """Install the Debian packages of the bwrap desktop that are missing; for root on Debian or Ubuntu."""
-    from rlanything_envs.osworld.desktop.doctor import install as install_missing
+    """Install the bwrap desktop without root: a folder of pinned Debian packages in $RLANYTHING_DESKTOP."""
+    from rlanything_envs.osworld.desktop import root
+    from rlanything_envs.osworld.desktop.packages import install_packages
 
     with plain_errors():
-        names = install_missing(tuple(more or ()))
-    typer.echo(f"installed {' '.join(names)}" if names else "nothing to install")
+        if remove:
+            typer.echo("removed the root folder" if root.remove() else "no root folder is installed")
+        elif system:
+            names = install_packages(tuple(more or ()))
+            typer.echo(f"installed {' '.join(names)}" if names else "nothing to install")
+        else:
+            with _progress() as report:
+                made = root.install(more or (), mirror or (), report)
+            typer.echo(f"the root folder is {made.path}, hash {made.hash}")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar of the megabytes of packages that are unpacked."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=error_console()) as bar:
+        task = bar.add_task("looking for a mirror", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 
 @app.command()

@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--listener", type=int, help="serve on this open socket")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=5000)
+    parser.add_argument("--bwrap", action="append", metavar="WORD", help="a word of the command that makes a sandbox")
     parser.add_argument("--sandbox", type=int, help="open file with the arguments of bwrap, each ended by a zero byte")
     parser.add_argument("--user", type=int, help="id of the user of all programs of the desktop; for root")
     parser.add_argument("--memory", type=int, default=0, help="bytes")
@@ -47,9 +48,10 @@ def main() -> int:
     token = os.environ.pop("RLANYTHING_TOKEN", None)
     pixels = pixels_file((width, height)) if args.pixels is None else args.pixels
     sandbox = None if args.sandbox is None else _words(args.sandbox)
+    bwrap = tuple(args.bwrap or ["bwrap"])
     limits = {"memory": args.memory, "disk": args.disk, "processes": args.processes}
     interior = Interior(
-        Settings(args.home, (width, height), pixels, sandbox, args.user, patience=args.patience, **limits)
+        Settings(args.home, (width, height), pixels, bwrap, sandbox, args.user, patience=args.patience, **limits)
     )
     try:
         interior.start()

@@ -53,7 +53,8 @@ class Settings:
         home: the home directory as programs inside see it.
         screen: width and height in pixels.
         pixels: file descriptor of the screen's file in memory, see `pixels_file`.
-        sandbox: arguments of bwrap; None where this process is in a sandbox or a container already.
+        bwrap: the command that makes a sandbox.
+        sandbox: arguments of it; None where this process is in a sandbox or a container already.
         user: id of the user inside: of bwrap's own process, or of everything inside; None for that of this process.
         memory, disk: bytes; processes: number, with threads. 0 for no limit.
         patience: seconds for the session to get ready; on an idle machine it takes one.
@@ -62,6 +63,7 @@ class Settings:
     home: str
     screen: tuple[int, int]
     pixels: int
+    bwrap: tuple[str, ...] = ("bwrap",)
     sandbox: list[str] | None = None
     user: int | None = None
     memory: int = 0
@@ -158,7 +160,8 @@ class Interior:
         os.lseek(options, 0, os.SEEK_SET)
         os.fchmod(options, 0o644)
         try:
-            self._process = _kept(["bwrap", "--args", str(options), *command], [*fds, info_write, options], user)
+            words = [*self.settings.bwrap, "--args", str(options), *command]
+            self._process = _kept(words, [*fds, info_write, options], user)
         finally:
             os.close(info_write)
             os.close(options)
