@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 94_767,
-    "lines of studies, benchmarks, scripts and examples": 7_515,
-    "lines of tests": 66_520,
-    "files of the four packages": 710,
+    "lines of the four packages": 95_966,
+    "lines of studies, benchmarks, scripts and examples": 7_544,
+    "lines of tests": 66_521,
+    "files of the four packages": 722,
     "settings of a run": 173,
     "commands": 18,
 }
