@@ -12,6 +12,8 @@ from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import Any
 
+from scripted_desktop import SCRIPTED
+
 from rlanything_task_pools import Rewrite, Task, get_domain
 from rlanything_task_pools.coding import make_task as coding_task
 from rlanything_task_pools.coding import read_payload as coding_payload
@@ -217,7 +219,7 @@ def _desktop(name: str, evaluator: dict[str, Any]) -> Case:
         ("press", {"key": "nothing"}),
         ("done", {}),
     )
-    arguments = {"backend": "simulator", "max_turns": 4, "screen": [640, 480]}
+    arguments = {**SCRIPTED, "max_turns": 4, "screen": [640, 480]}
     return Case(name, task, "RLAnything/OSWorld-v0", episodes, calls, arguments)
 
 

@@ -111,6 +111,24 @@ def preloaded() -> Iterator[Preloaded]:
         yield processes
 
 
+@pytest.fixture(scope="session")
+def bwrap_desktop() -> Iterator[Any]:
+    """The real desktop that all tests of a process share; skipped with its reason where none can be had."""
+    from rlanything_envs.osworld.desktop import DesktopError, MissingPackages, make_desktop
+
+    try:
+        made = make_desktop("bwrap")
+        made.start()
+    except MissingPackages as error:
+        pytest.skip(str(error))
+    except DesktopError as error:
+        if "made no sandbox" in str(error):
+            pytest.skip(str(error))
+        raise
+    yield made
+    made.close()
+
+
 @pytest.fixture(scope="module")
 def docker_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A client of a docker engine: of the one that runs, or of one that is started for the tests of a module.

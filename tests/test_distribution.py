@@ -30,9 +30,11 @@ env.reset(options={"task": task})
 for command in task.proof:
     _, reward, over, _, info = env.step(command)
 assert (reward, over, info["outcome"]) == (1.0, True, 1)
-env = gym.make("rlanything_envs:RLAnything/OSWorld-v0", backend="simulator", observation="text")
+env = gym.make("rlanything_envs:RLAnything/Coding-v0")
 env.reset(seed=0)
-print(env.step("WAIT")[1], __import__("rlanything_envs").__file__)
+print(env.step("GIVE_UP")[1], __import__("rlanything_envs").__file__)
+from rlanything_envs.osworld.desktop.packages import packages
+assert packages()
 """
 
 

@@ -36,7 +36,7 @@ def main():
     from rlanything_envs.adapters.osworld import DesktopEnv
 
     given = json.load(sys.stdin)
-    env = DesktopEnv(action_space="pyautogui", screen_size=(1280, 720), backend=given["backend"])
+    env = DesktopEnv(action_space="pyautogui", screen_size=(1280, 720))
 
     def play(answers):
         """The loop of OSWorld's quick start: an agent is asked until the episode is over."""

@@ -17,6 +17,7 @@ import gymnasium as gym
 import httpx2
 import pytest
 from PIL import Image
+from scripted_desktop import SCRIPTED
 from tool_moves import Move, alfworld_move
 from typer.testing import CliRunner
 from worlds import FAILING
@@ -102,9 +103,9 @@ def test_tools_are_the_declared_ones() -> None:
     async def listed(client: Client) -> Any:
         return await client.list_tools()
 
-    with create_mcp_server("RLAnything/OSWorld-v0", backend="simulator") as server:
+    with create_mcp_server("RLAnything/OSWorld-v0", **SCRIPTED) as server:
         first, *others = with_client(server, listed).tools
-    with ToolConversation("RLAnything/OSWorld-v0", backend="simulator") as conversation:
+    with ToolConversation("RLAnything/OSWorld-v0", **SCRIPTED) as conversation:
         declared = [(tool.name, tool.description, tool.parameters) for tool in conversation.tools.values()]
     assert first.name == "reset"
     assert [(tool.name, tool.description, tool.input_schema) for tool in others] == declared
@@ -114,7 +115,7 @@ def test_screens_are_images() -> None:
     async def look(client: Client) -> list[Any]:
         return [await client.call_tool("reset", {"seed": 0}), await client.call_tool("press", {"key": "down"})]
 
-    arguments: dict[str, Any] = {"backend": "simulator", "observation": ["screenshot", "text"], "screen": (640, 480)}
+    arguments: dict[str, Any] = {**SCRIPTED, "observation": ["screenshot", "text"], "screen": (640, 480)}
     with create_mcp_server("RLAnything/OSWorld-v0", **arguments) as server:
         for result in with_client(server, look):
             (image,) = [block for block in result.content if block.type == "image"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from isolated import ROOT, Isolated
 from PIL import Image
+from scripted_desktop import SCRIPTED
 
 from rlanything_envs.adapters.osworld import DesktopEnv
 from rlanything_envs.errors import EpisodeOver, InfrastructureError
@@ -40,8 +41,8 @@ ACTIONS = [
 
 
 @pytest.fixture
-def env():
-    env = DesktopEnv(provider_name="docker", headless=True, backend="simulator", screen_size=(800, 600))
+def env(bwrap_desktop):
+    env = DesktopEnv(provider_name="docker", headless=True, backend=bwrap_desktop)
     yield env
     env.close()
 
@@ -49,7 +50,7 @@ def env():
 def test_a_loop_written_for_osworld(env):
     seen = env.reset(task_config=EXAMPLE)
     assert set(seen) == {"screenshot", "accessibility_tree", "terminal", "instruction"}
-    assert Image.open(io.BytesIO(seen["screenshot"])).size == (800, 600)
+    assert Image.open(io.BytesIO(seen["screenshot"])).size == (1920, 1080)
     assert seen["instruction"] == env.instruction == EXAMPLE["instruction"]
     assert "hello" in seen["accessibility_tree"]
     assert env.task_id == "a-task"
@@ -69,6 +70,7 @@ def test_a_loop_written_for_osworld(env):
     assert env.evaluate() == 0, "without a last word the state counts as well"
 
 
+@pytest.mark.slow
 def test_giving_up(env):
     env.reset(task_config=EXAMPLE)
     for action in CODE:
@@ -89,7 +91,7 @@ def test_a_second_look_takes_no_turn(env):
     env.controller.execute_python_command("pyautogui.write('x')")
     assert "xhello" in env._get_obs()["accessibility_tree"]
     assert env.action_history == []
-    bare = OSWorldEnv(backend="simulator", screen=(800, 600), observation=["screenshot"])
+    bare = OSWorldEnv(**SCRIPTED, observation=["screenshot"])
     with pytest.raises(EpisodeOver):
         bare.look()
     first, _ = bare.reset(seed=0)
@@ -98,8 +100,9 @@ def test_a_second_look_takes_no_turn(env):
     bare.close()
 
 
-def test_computer_13():
-    env = DesktopEnv(action_space="computer_13", backend="simulator", screen_size=(800, 600), require_a11y_tree=False)
+@pytest.mark.slow
+def test_computer_13(bwrap_desktop):
+    env = DesktopEnv(action_space="computer_13", backend=bwrap_desktop, require_a11y_tree=False)
     seen = env.reset(task_config=EXAMPLE)
     assert seen["accessibility_tree"] is None
     for action in ACTIONS:
@@ -116,11 +119,11 @@ def test_the_controller(env, tmp_path):
     assert control.get_file(PATH) == b"hello"
     assert control.get_file("/none") is None
     assert control.get_vm_platform() == env.vm_platform == "Linux"
-    assert control.get_vm_screen_size() == env.vm_screen_size == {"width": 800, "height": 600}
+    assert control.get_vm_screen_size() == env.vm_screen_size == {"width": 1920, "height": 1080}
     assert control.get_vm_desktop_path() == "/home/user/Desktop"
     assert [child["name"] for child in control.get_vm_directory_tree("/home/user/Desktop")["children"]] == ["a.txt"]
     assert "hello" in control.get_accessibility_tree()
-    assert Image.open(io.BytesIO(env.render())).size == (800, 600)
+    assert Image.open(io.BytesIO(env.render())).size == (1920, 1080)
     assert control.run_bash_script("echo a")["output"] == "a\n"
     control.start_recording()
     for action in [*CODE, "pyautogui.click(100, 100)"]:
@@ -129,7 +132,7 @@ def test_the_controller(env, tmp_path):
     assert (tmp_path / "a" / "recording.mp4").read_bytes()[4:8] == b"ftyp"
 
 
-def test_what_goes_wrong(env, monkeypatch):
+def test_what_goes_wrong(env, bwrap_desktop, monkeypatch):
     with pytest.raises(ValueError, match="action_space"):
         DesktopEnv(action_space="other")
     with pytest.raises(TaskFormatError):
@@ -143,6 +146,7 @@ def test_what_goes_wrong(env, monkeypatch):
         raise InfrastructureError("the desktop is gone")
 
     monkeypatch.setattr(env.client, "observe", broken, raising=False)
+    monkeypatch.setattr(bwrap_desktop, "intact", lambda: False, raising=False)
     with pytest.raises(InfrastructureError, match="gone"):
         env.step(CODE[0])
 
@@ -182,16 +186,11 @@ def test_relative_places_and_marks():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["simulator", "bwrap"])
-def test_a_published_agent_plays(backend):
+def test_a_published_agent_plays(bwrap_desktop):
     """The agent of the package desktop-env, in an environment of its own; a script stands for its language model."""
-    from rlanything_envs.osworld.desktop.doctor import examine
-
-    if backend == "bwrap" and not all(finding.good is not False for finding in examine(start=False)):
-        pytest.skip("the packages of the bwrap desktop are not installed")
     python = Isolated("osworld").python()
     program = ROOT / "tests" / "adapters" / "osworld_agent_program.py"
-    given = json.dumps({"example": EXAMPLE, "code": CODE, "backend": backend})
+    given = json.dumps({"example": EXAMPLE, "code": CODE})
     done = subprocess.run([python, program], input=given, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout.splitlines()[-1])

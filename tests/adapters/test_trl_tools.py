@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_desktop import SCRIPTED
 from scripted_trainer import trained
 from tool_moves import alfworld_move
 from transformers.utils import get_json_schema
@@ -55,7 +56,7 @@ def test_an_episode_by_calls() -> None:
 
 
 def test_results_with_the_screen() -> None:
-    arguments: dict[str, Any] = {"backend": "simulator", "observation": ["screenshot", "text"], "screen": (640, 480)}
+    arguments: dict[str, Any] = {**SCRIPTED, "observation": ["screenshot", "text"], "screen": (640, 480)}
     with tool_environment("RLAnything/OSWorld-v0", **arguments) as factory:
         env: Any = factory()
         for content in (env.reset(seed=0), env.press(key="down"), env.press(key="up", button="left")):

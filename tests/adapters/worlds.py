@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from scripted_desktop import KINDS, SCRIPTED
 
 from rlanything_task_pools import Task, get_domain
 
@@ -59,8 +60,8 @@ WORLDS = [
         "RLAnything/OSWorld-v0",
         lambda code: f"I press keys.\n```python\n{code}\n```",
         "WAIT",
-        {"backend": "simulator"},
-        {"simulated": True},
+        SCRIPTED,
+        {"kinds": KINDS},
         ("DONE",),
     ),
 ]

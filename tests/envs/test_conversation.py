@@ -8,6 +8,7 @@ import gymnasium as gym
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_desktop import SCRIPTED
 
 from rlanything_envs import Conversation
 from rlanything_envs.alfworld.commands import MANUAL, read_answer
@@ -72,7 +73,7 @@ def test_time_that_runs_out_is_a_loss() -> None:
 
 
 def test_the_desktop_speaks_in_text() -> None:
-    with Conversation("RLAnything/OSWorld-v0", backend="simulator") as conversation:
+    with Conversation("RLAnything/OSWorld-v0", **SCRIPTED) as conversation:
         assert "pyautogui" in conversation.start(seed=0).text
         assert conversation.answer("DONE").done
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from osworld_tasks import SOLUTION, make
 from PIL import Image
+from scripted_desktop import SCRIPTED
 
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.osworld.recording import RecordEpisodes, save_gif, save_mp4
@@ -78,7 +79,7 @@ def test_what_cannot_be_saved(given, captions, words, tmp_path):
 
 @pytest.fixture
 def env():
-    settings = {"backend": "simulator", "screen": [800, 600], "observation": "text", "render_mode": "rgb_array"}
+    settings = {**SCRIPTED, "screen": [800, 600], "observation": "text", "render_mode": "rgb_array"}
     return gym.make("RLAnything/OSWorld-v0", tasks=[make()], **settings)
 
 
@@ -122,4 +123,4 @@ def test_wrong_arguments(env, tmp_path):
     with pytest.raises(ValueError, match="choose 'gif' or 'mp4'"):
         RecordEpisodes(env, tmp_path, "avi")
     with pytest.raises(ValueError, match="render_mode='rgb_array'"):
-        RecordEpisodes(gym.make("RLAnything/OSWorld-v0", tasks=[make()], backend="simulator"), tmp_path)
+        RecordEpisodes(gym.make("RLAnything/OSWorld-v0", tasks=[make()], **SCRIPTED), tmp_path)

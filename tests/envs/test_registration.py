@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import gymnasium as gym
 import pytest
@@ -41,15 +42,15 @@ def test_import_is_light_and_fast():
     assert min(seconds for seconds, _ in runs) < 0.5
 
 
-#: Arguments without which an environment needs programs that not every machine has.
-ANYWHERE = {"RLAnything/OSWorld-v0": {"backend": "simulator"}}
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("row", REGISTRATIONS, ids=lambda row: row.id)
 def test_making_an_environment_stays_light(row):
-    arguments = ANYWHERE.get(row.id, {})
+    stand_in = f"import sys; sys.path.append({str(TESTS)!r}); from scripted_desktop import SCRIPTED as arguments; "
     code = (
-        f"import json, sys, gymnasium as gym; env = gym.make('rlanything_envs:{row.id}', **{arguments!r}); "
+        f"{stand_in if 'OSWorld' in row.id else 'arguments = {}; '}"
+        f"import json, sys, gymnasium as gym; env = gym.make('rlanything_envs:{row.id}', **arguments); "
         f"env.reset(seed=0); print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
     )
     assert python(code) == []

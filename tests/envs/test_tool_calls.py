@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scripted_desktop import KINDS, SCRIPTED
 from tool_moves import Move, alfworld_move, desktop_moves
 
 from rlanything_envs import Conversation, ToolConversation, Turn
@@ -176,12 +177,12 @@ def desktop_random(dice: random.Random, steps: int) -> Iterator[Move]:
     yield Move("FAIL", "fail")
 
 
-DESKTOP = Side("RLAnything/OSWorld-v0", {"backend": "simulator", "max_turns": 120})
+DESKTOP = Side("RLAnything/OSWorld-v0", {**SCRIPTED, "max_turns": 120})
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_desktop_experts(seed: int) -> None:
-    task = get_domain("osworld").generate(seed, simulated=True)
+    task = get_domain("osworld").generate(seed, kinds=KINDS)
     got = DESKTOP.play(task, desktop_moves(task.proof))
     check(got)
     assert got[-1][1].won
@@ -189,14 +190,14 @@ def test_desktop_experts(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_desktop_random_players(seed: int) -> None:
-    task = get_domain("osworld").generate(seed, simulated=True)
+    task = get_domain("osworld").generate(seed, kinds=KINDS)
     got = DESKTOP.play(task, desktop_random(random.Random(seed), 15))
     check(got)
     assert got[-1][1].done
 
 
 def test_desktop_tools_in_relative_coordinates() -> None:
-    arguments = {"backend": "simulator", "relative_coordinates": 1000}
+    arguments = {**SCRIPTED, "relative_coordinates": 1000}
     with ToolConversation("RLAnything/OSWorld-v0", **arguments) as conversation:
         opening = conversation.start(seed=0)
         assert "x and y run from 0 to 1000" in opening.text
@@ -207,7 +208,7 @@ def test_desktop_tools_in_relative_coordinates() -> None:
 
 def test_desktop_tools_bring_the_screen() -> None:
     with ToolConversation(
-        "RLAnything/OSWorld-v0", backend="simulator", observation=["screenshot", "text"], screen=(640, 480)
+        "RLAnything/OSWorld-v0", **SCRIPTED, observation=["screenshot", "text"], screen=(640, 480)
     ) as conversation:
         for turn in (conversation.start(seed=0), conversation.call("press", {"key": "down"})):
             assert turn.screen is not None
@@ -216,7 +217,7 @@ def test_desktop_tools_bring_the_screen() -> None:
 
 def test_another_action_space_has_no_tools() -> None:
     with pytest.raises(SettingError, match="action_space='computer_13'"):
-        ToolConversation("RLAnything/OSWorld-v0", backend="simulator", action_space="pyautogui")
+        ToolConversation("RLAnything/OSWorld-v0", **SCRIPTED, action_space="pyautogui")
 
 
 def test_instructions_are_left_out_for_tools_alone() -> None:
@@ -225,7 +226,7 @@ def test_instructions_are_left_out_for_tools_alone() -> None:
         ("RLAnything/Coding-v0", "Send one action"),
         ("RLAnything/OSWorld-v0", "Send one action"),
     ):
-        backend = {"backend": "simulator"} if "OSWorld" in env_id else {}
+        backend = SCRIPTED if "OSWorld" in env_id else {}
         with Conversation(env_id, **backend) as text, ToolConversation(env_id, **backend) as tools:
             assert words in text.start(seed=1).text
             assert words not in tools.start(seed=1).text
@@ -276,7 +277,7 @@ def test_messages_name_a_few_faults_only() -> None:
 
 @pytest.mark.parametrize("env_id", ["RLAnything/AlfWorld-v0", "RLAnything/Coding-v0", "RLAnything/OSWorld-v0"])
 def test_a_malformed_call_counts_as_an_unreadable_action(env_id: str) -> None:
-    arguments: dict[str, Any] = {"backend": "simulator"} if "OSWorld" in env_id else {}
+    arguments: dict[str, Any] = SCRIPTED if "OSWorld" in env_id else {}
     arguments |= {"max_episode_steps": 3} if "AlfWorld" in env_id else {"max_turns": 3}
     with Conversation(env_id, **arguments) as text, ToolConversation(env_id, **arguments) as tools:
         text.start(seed=2)

@@ -10,6 +10,7 @@ import pytest
 from coding_tasks import make_task
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_desktop import SCRIPTED
 
 from rlanything_envs import Unicode
 from rlanything_envs.registration import REGISTRATIONS
@@ -60,7 +61,7 @@ def test_long_answers_are_read_in_linear_time(env_id: str, piece: str) -> None:
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_a_full_view_is_the_environment_itself(env_id: str) -> None:
-    env = make_env(env_id, **({"backend": "simulator"} if "OSWorld" in env_id else {}))
+    env = make_env(env_id, **(SCRIPTED if "OSWorld" in env_id else {}))
     assert isinstance(env.observation_space, Unicode)
     assert get_view(env_id, "full").manual == getattr(env.unwrapped, "manual", "")
     env.close()

@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from PIL import Image
+from scripted_desktop import SCRIPTED
 
 import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import ConfigError, RunConfig
@@ -18,7 +19,7 @@ from rlanything_agents.runs.records import store_screens
 
 
 def desktop() -> gym.Env[Any, Any]:
-    return gym.make("RLAnything/OSWorld-v0", backend="simulator", observation="text", render_mode="rgb_array")
+    return gym.make("RLAnything/OSWorld-v0", **SCRIPTED, observation="text", render_mode="rgb_array")
 
 
 def test_a_picture_is_the_screen_after_the_turn() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 from click.testing import Result
+from scripted_desktop import KINDS, SCRIPTED
 from typer.testing import CliRunner
 
 from rlanything_agents.domains import cheats as domain_cheats
@@ -148,7 +149,7 @@ def test_desktop_checks_that_hold_at_the_start_are_found() -> None:
     sound = desktop("/home/user/Desktop/a.txt", expected="bye")
     infeasible = desktop("/home/user/Desktop/a.txt", func="infeasible")
     found = audit_panel(
-        panel_of(true_at_once, sound, infeasible, backend="simulator", max_turns=3, screen=[800, 600]), workers=1
+        panel_of(true_at_once, sound, infeasible, **SCRIPTED, max_turns=3, screen=[800, 600]), workers=1
     )
     by = found_by(found)
     assert set(by) == {true_at_once.id}  # FAIL is the right answer of an infeasible task, and not a cheat
@@ -161,7 +162,7 @@ def test_desktop_checks_that_hold_at_the_start_are_found() -> None:
     [
         ("alfworld", {}, {"max_episode_steps": 30}),
         ("coding", {}, {}),
-        ("osworld", {"simulated": True}, {"backend": "simulator", "max_turns": 3, "screen": [800, 600]}),
+        ("osworld", {"kinds": KINDS}, {**SCRIPTED, "max_turns": 3, "screen": [800, 600]}),
     ],
 )
 def test_generated_tasks_are_clean(domain: str, knobs: dict[str, Any], environment: dict[str, Any]) -> None:
@@ -214,7 +215,7 @@ def test_every_answer_of_a_cheat_is_within_the_limits_of_an_action(domain: str) 
     tasks = [entry.task for entry in probe_panel().entries]
     if domain != "coding":
         tasks = [
-            get_domain(domain).generate(seed, **{"simulated": True} if domain == "osworld" else {}) for seed in (0, 1)
+            get_domain(domain).generate(seed, **{"kinds": KINDS} if domain == "osworld" else {}) for seed in (0, 1)
         ]
     turn = Turn("", 0.0, False, False, {})
     played = 0

@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scripted_desktop import KINDS, SCRIPTED
 
 from rlanything_agents.domains.solutions import solution_of
 from rlanything_task_pools import Task, TaskPool, get_domain
-from rlanything_task_pools.panel import Panel
+from rlanything_task_pools.osworld import generate
+from rlanything_task_pools.panel import Entry, Panel
 
-__all__ = ["ExpertService", "adapted_pool", "expert_service", "timeless"]
+__all__ = ["ExpertService", "adapted_pool", "desktop_panel", "expert_service", "timeless"]
+
+
+def desktop_panel(count: int) -> Panel:
+    """Generated tasks of text files, on a stand-in of a desktop."""
+    tasks = [generate(seed, "valid_seen", kinds=KINDS) for seed in range(count)]
+    return Panel("desktops", "", "osworld", SCRIPTED, tuple(map(Entry, tasks)), count)
 
 
 def timeless(value: Any) -> Any:

@@ -5,19 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmark_parts import adapted_pool, timeless
+from benchmark_parts import adapted_pool, desktop_panel, timeless
 
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_task_pools import Task
 from rlanything_task_pools.panel import Entry, Panel, load_panel, pool_panel
 
-PANELS = ("alfworld-hard", "coding-generated", "osworld-generated")
+PANELS = ("alfworld-hard", "coding-generated", "desktops")
 
 
 @pytest.mark.parametrize("name", PANELS)
 def test_the_expert_wins_and_chance_hardly_does(name: str, tmp_path: Path) -> None:
-    panel = load_panel(name, 3)
+    panel = desktop_panel(3) if name == "desktops" else load_panel(name, 3)
     expert = run_benchmark(panel, "expert", tmp_path / "expert", workers=1)
     assert (expert["total"]["rate"], expert["total"]["errors"], expert["left"]) == (1.0, 0, 0)
     assert expert["total"]["low"] == pytest.approx(0.4385, abs=1e-4), "Wilson's lower end for 3 of 3"

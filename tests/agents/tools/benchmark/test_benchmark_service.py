@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from benchmark_parts import expert_service, timeless
+from benchmark_parts import desktop_panel, expert_service, timeless
 
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.runner import run_benchmark
@@ -14,11 +14,11 @@ from rlanything_task_pools.panel import Panel, load_panel
 
 
 @pytest.mark.parametrize(
-    "name", ["alfworld-easy", "osworld-generated", pytest.param("coding-generated", marks=pytest.mark.slow)]
+    "name", ["alfworld-easy", "desktops", pytest.param("coding-generated", marks=pytest.mark.slow)]
 )
 def test_a_model_that_knows_wins_and_is_counted(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", "secret-0123456789")
-    panel = load_panel(name, 3)
+    panel = desktop_panel(3) if name == "desktops" else load_panel(name, 3)
     with expert_service(panel) as service:
         chat = ChatSettings(base_url=service.base_url, key_env="THE_KEY", max_tokens=500, price=Price(2.0, 8.0))
         found = run_benchmark(panel, "openai:expert", tmp_path / "out", chat=chat, workers=3)

@@ -17,6 +17,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
+from scripted_desktop import SCRIPTED
 from typer.testing import CliRunner
 
 from rlanything_agents.domains.solutions import in_order, solution_of
@@ -29,7 +30,8 @@ from rlanything_envs.errors import InfrastructureError
 from rlanything_task_pools import Task, TaskPool, get_domain
 
 EVIL = "\x1b[2J\x1b]0;owned\x07 [bold red]x[/bold red] \u202e"
-DESKTOP = ["--env", "backend=simulator", "--env", "observation=text"]
+DESKTOP = ["--env", "backend=scripted", "--env", "settle=null", "--env", "observation=text"]
+TEXT_FILES = ["--knob", "kinds=edit_text"]
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def lines(*typed: str) -> Lines:
     return Lines(f"{line}\n" for line in typed)
 
 
-@pytest.mark.parametrize(("domain", "more"), [("alfworld", []), ("coding", []), ("osworld", DESKTOP)])
+@pytest.mark.parametrize(("domain", "more"), [("alfworld", []), ("coding", []), ("osworld", [*DESKTOP, *TEXT_FILES])])
 def test_every_domain_is_played_to_its_win(
     run: Callable[..., tuple[int, str]], tmp_path: Path, domain: str, more: list[str]
 ) -> None:
@@ -216,7 +218,7 @@ def test_completion_of_commands_and_of_words() -> None:
 def test_words_are_those_of_the_manual() -> None:
     with Conversation("RLAnything/Coding-v0") as coding:
         assert {"RUN", "TEST", "SUBMIT", "GIVE_UP"} <= set(known_words(coding.start(seed=0).text))
-    with Conversation("RLAnything/OSWorld-v0", backend="simulator") as desktop:
+    with Conversation("RLAnything/OSWorld-v0", **SCRIPTED) as desktop:
         words = known_words(desktop.start(seed=0).text)
     assert {"WAIT", "DONE", "FAIL", "pyautogui.click", "pyautogui.hotkey"} <= set(words)
 

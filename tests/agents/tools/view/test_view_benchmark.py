@@ -7,12 +7,14 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
+from scripted_desktop import KINDS, SCRIPTED
 
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.tools.benchmark import run_benchmark
 from rlanything_agents.tools.view import Site, export_site
 from rlanything_task_pools import UnknownName
-from rlanything_task_pools.panel import load_panel
+from rlanything_task_pools.osworld import generate
+from rlanything_task_pools.panel import Entry, Panel
 
 ANSWERS = ["pyautogui.click(300, 300)", "Now I wait.\n```python\npyautogui.moveTo(5, 5)\n```", "no action", "DONE"]
 
@@ -23,9 +25,9 @@ def clicker(messages):
 
 
 def play(out, count=2):
-    small = {"backend": "simulator", "screen": [800, 600]}
-    agent = f"python:{__name__}:clicker"
-    return run_benchmark(load_panel("osworld-generated", limit=count), agent, out, environment=small, workers=1)
+    tasks = [generate(seed, kinds=KINDS) for seed in range(count)]
+    panel = Panel("desktops", "", "osworld", {**SCRIPTED, "screen": [800, 600]}, tuple(map(Entry, tasks)), count)
+    return run_benchmark(panel, f"python:{__name__}:clicker", out, workers=1)
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +42,11 @@ def test_the_episodes_of_a_benchmark(benchmark):
     assert site.single
     (line,) = json.loads(site.get("runs"))["runs"]
     assert (line["domain"], line["finished"], line["problems"]) == ("osworld", True, [])
-    assert line["run"].endswith("clicker on osworld-generated")
+    assert line["run"].endswith("clicker on desktops")
     first = json.loads(site.get("r0/overview"))
     assert (first["benchmark"], first["iterations"], first["problems"]) == (True, [0], [])
     (panel,) = first["panels"]
-    assert (panel["name"], panel["points"][0]["rate"], panel["points"][0]["episodes"]) == ("osworld-generated", 0.0, 2)
+    assert (panel["name"], panel["points"][0]["rate"], panel["points"][0]["episodes"]) == ("desktops", 0.0, 2)
     listed = json.loads(site.get("r0/index/0"))["episodes"]
     assert [(each["n"], each["slot"], each["outcome"], each["turns"]) for each in listed] == [
         (0, 0, -1, 4),
