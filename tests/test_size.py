@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 95_966,
     "lines of studies, benchmarks, scripts and examples": 7_544,
-    "lines of tests": 66_521,
+    "lines of tests": 66_783,
     "files of the four packages": 722,
     "settings of a run": 173,
     "commands": 18,
