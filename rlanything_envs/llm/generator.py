@@ -12,14 +12,40 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from rlanything_envs.llm.choices import Form, fitted
+from rlanything_envs.message import Image
 
-__all__ = ["Completion", "Messages", "Prompt", "SamplingParams", "TextGenerator", "cut_at_stop"]
+__all__ = ["Completion", "Messages", "Prompt", "SamplingParams", "SeenPrompt", "TextGenerator", "cut_at_stop"]
 
 Messages = Sequence[Mapping[str, str]]
 """A chat: mappings with ``role`` and ``content``."""
 
-Prompt = Messages | list[int]
-"""A chat, or the token ids of a prompt."""
+
+@dataclass(frozen=True)
+class SeenPrompt(Sequence[int]):
+    """Token ids of a prompt with images.
+
+    Attributes:
+        ids: The ids, with as many placeholders of each image as it has tokens.
+        images: The images, in the order of their placeholders.
+    """
+
+    ids: list[int]
+    images: tuple[Image, ...]
+
+    @classmethod
+    def of(cls, ids: list[int], images: Sequence[Image]) -> list[int] | SeenPrompt:
+        """The prompt of these ids: the ids alone where there are no images."""
+        return cls(ids, tuple(images)) if images else ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.ids[at]
+
+
+Prompt = Messages | list[int] | SeenPrompt
+"""A chat, or the token ids of a prompt, with its images where it has some."""
 
 
 _OF_PROMPTS = ("n", "seeds", "choices", "form", "schema", "keys", "first")

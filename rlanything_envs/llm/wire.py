@@ -19,7 +19,7 @@ from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.choices import pattern
 from rlanything_envs.llm.endpoint import Endpoint
 from rlanything_envs.llm.errors import GeneratorError, RequestFailed
-from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams
+from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams, SeenPrompt
 from rlanything_envs.llm.schema import pattern_of_schema
 
 __all__ = [
@@ -130,9 +130,11 @@ def check_prompt(prompt: Prompt, at: int) -> Prompt:
         at: Index in the batch, for the error message.
 
     Raises:
-        ValueError: The prompt is empty, neither chat nor token ids, or holds text that UTF-8 cannot encode.
+        ValueError: The prompt is empty, neither chat nor token ids, has images, or holds text that UTF-8 cannot encode.
     """
     items: Any = prompt  # untrusted, whatever its annotation
+    if isinstance(items, SeenPrompt):
+        raise ValueError(f"prompt {at}: a service takes no token ids with images")
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence) or not items:
         raise ValueError(f"prompt {at}: a prompt is a list of at least one message or token id")
     if all(type(token) is int and token >= 0 for token in items):

@@ -58,6 +58,10 @@ class CheckpointConfig(Section):
     package bitsandbytes; needs ``lora`` and the engine ``transformers``. None: as they are stored."""
     lora: LoraConfig | None = None
     """Adapters to train; None trains all weights."""
+    freeze_vision: bool = True
+    """Whether the tower that reads images keeps its weights, where the model sees. It has been trained on far more
+    images than a run has screens, and an update that leaves it alone keeps no gradients, moments and activations of it.
+    False: it is trained with the other weights, or gets adapters too."""
     thinking: Literal["keep", "strip"] | None = None
     """Thinking mode, for chat templates with such a switch. ``keep``: later turns read earlier thoughts, and the
     transcript only grows. ``strip``: later turns do not read them, and each turn has a prompt of its own. None: the

@@ -20,6 +20,8 @@ from transformers.cache_utils import Cache
 from transformers.masking_utils import sdpa_mask
 
 from rlanything_agents.engines.batching import like_length
+from rlanything_agents.models.image_reader import image_reader, whole_model
+from rlanything_envs.message import Image
 
 __all__ = ["RaggedCache", "RaggedDecoder"]
 
@@ -126,14 +128,18 @@ class RaggedDecoder:
     with an attention that reads shared key-value heads once. The rows stay between such blocks.
 
     Args:
-        model: Any transformers decoder that takes an additive 4D mask and ``position_ids``.
+        model: Any transformers decoder that takes an additive 4D mask and ``position_ids``; it may see.
         rows: Number of sequences.
     """
 
     def __init__(self, model: PreTrainedModel, rows: int) -> None:
         self.model = model
         self.cache = RaggedCache(rows)
-        self._decoder = model.get_decoder()
+        self._images = image_reader(model)
+        self._shifts = np.zeros(rows, dtype=np.int64)
+        """Positions of each row after its images, less its tokens: an image has fewer positions than tokens."""
+        self._text = model.get_decoder()
+        self._decoder = self._text if self._images is None else whole_model(model).model
         self._head = model.get_output_embeddings()
 
     @property
@@ -149,54 +155,91 @@ class RaggedDecoder:
             lengths: int64 array of shape (n,): tokens to keep of each row; all if None.
         """
         self.cache.keep(rows, lengths)
+        self._shifts = self._shifts[rows]
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """Allow `append` within a block; afterwards the model has its own mode and attention again."""
-        model = self.model
-        training, attention = model.training, model.config._attn_implementation
+        model, text = self.model, self._text  # a tower that reads images keeps its attention, which is not causal
+        training, attention = model.training, text.config._attn_implementation
         model.eval()
-        model.set_attn_implementation(GROUPED_ATTENTION)
+        text.set_attn_implementation(GROUPED_ATTENTION)
         try:
             with torch.inference_mode():
                 yield
         finally:
-            model.set_attn_implementation(attention)
+            text.set_attn_implementation(attention)
             model.train(training)
 
-    def append(self, rows: np.ndarray, tokens: Sequence[Sequence[int]]) -> torch.Tensor:
+    def append(
+        self, rows: np.ndarray, tokens: Sequence[Sequence[int]], images: Sequence[tuple[Image, ...]] = ()
+    ) -> torch.Tensor:
         """Append ``tokens[i]`` to ``rows[i]``.
 
         Args:
             rows: int64 array of shape (n,), distinct.
             tokens: n sequences of at least one id each; those of like length share a forward pass.
+            images: Images of each sequence; empty if there are none. A row with images is empty before.
 
         Returns:
             float32 logits of shape (n, vocabulary) after the last token of each row.
         """
         counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
         groups = like_length(counts, MOST_TOKENS)
-        parts = [self._forward(rows[group], [tokens[i] for i in group], counts[group]) for group in groups]
+        parts = [
+            self._forward(
+                rows[group], [tokens[i] for i in group], counts[group], [images[i] for i in group] if images else ()
+            )
+            for group in groups
+        ]
         if len(parts) == 1:
             return parts[0]
         order = torch.from_numpy(np.argsort(np.concatenate(groups))).to(parts[0].device)
         return torch.cat(parts)[order]
 
-    def _forward(self, rows: np.ndarray, tokens: Sequence[Sequence[int]], counts: np.ndarray) -> torch.Tensor:
+    def _forward(
+        self,
+        rows: np.ndarray,
+        tokens: Sequence[Sequence[int]],
+        counts: np.ndarray,
+        images: Sequence[tuple[Image, ...]],
+    ) -> torch.Tensor:
         device = self.model.device
         ids = np.zeros((len(tokens), int(counts.max())), dtype=np.int64)
         ids[np.arange(ids.shape[1]) < counts[:, None]] = np.concatenate([np.asarray(t) for t in tokens])
         positions, mask = self.cache.extend(rows, counts, device)
+        inputs = {"input_ids": torch.from_numpy(ids).to(device), "position_ids": positions}
+        if self._images is not None:
+            inputs |= self._placed(rows, inputs["input_ids"], positions, images)
         hidden = self._decoder(
-            input_ids=torch.from_numpy(ids).to(device),
-            attention_mask=mask.to(self.model.dtype),
-            position_ids=positions,
-            past_key_values=self.cache,
-            use_cache=True,
+            attention_mask=mask.to(self.model.dtype), past_key_values=self.cache, use_cache=True, **inputs
         ).last_hidden_state
         last = torch.from_numpy(counts - 1).to(device)
         logits: torch.Tensor = self._head(hidden[torch.arange(len(last), device=device), last])
         return logits.float()
+
+    def _placed(
+        self, rows: np.ndarray, ids: torch.Tensor, columns: torch.Tensor, images: Sequence[tuple[Image, ...]]
+    ) -> dict[str, torch.Tensor]:
+        """Inputs of a model that sees: patches, and positions in time and in both directions of an image.
+
+        Args:
+            rows: Rows of the cache.
+            ids: Ids of the pass, of shape (n, T).
+            columns: Places of the ids in the cache, of the same shape.
+            images: Images of each row, or nothing.
+        """
+        assert self._images is not None  # nosec B101 # for the type checker
+        inputs = self._images.inputs(ids, [image for own in images for image in own])
+        positions = columns + torch.from_numpy(self._shifts[rows]).to(ids.device)[:, None]
+        if not inputs:
+            return {"position_ids": positions}
+        placed, shifts = self._decoder.get_rope_index(
+            ids, image_grid_thw=inputs["image_grid_thw"], mm_token_type_ids=inputs.pop("mm_token_type_ids")
+        )
+        seeing = torch.tensor([bool(own) for own in images], device=ids.device)
+        self._shifts[rows[seeing.cpu().numpy()]] = shifts[seeing, 0].cpu().numpy()
+        return {**inputs, "position_ids": torch.where(seeing[None, :, None], placed, positions[None])}
 
 
 def _grouped_attention(

@@ -13,7 +13,7 @@ from typing import Any
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_envs.llm.choices import Form, fitted
 from rlanything_envs.llm.errors import GeneratorError
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt, TextGenerator
 from rlanything_envs.llm.schema import form_of_schema
 
 __all__ = ["ChatGenerator"]
@@ -66,14 +66,16 @@ class ChatGenerator:
         """Close the generator."""
         self.generator.close()
 
-    def prompt_ids(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt; a chat is rendered, ids are copied.
+    def prompt_ids(self, prompt: Prompt) -> list[int] | SeenPrompt:
+        """Token ids of a prompt, with its images where it has some; a chat is rendered, ids are copied.
 
         Raises:
             ValueError: The prompt is empty.
         """
         if not prompt:
             raise ValueError("a prompt needs at least one token or message")
+        if isinstance(prompt, SeenPrompt):
+            return prompt
         if isinstance(prompt[0], int):
             return list(prompt)  # type: ignore[arg-type]
         return self.template.prompt(prompt)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.models.image_reader import image_reader
 from rlanything_envs.llm.generator import TextGenerator
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ def open_engine(
         MissingKey: The environment variable of a server's key is unset.
         ValueError: The engine does not support the model or the tokenizer.
     """
+    if config.on and image_reader(model) is not None:
+        raise ValueError(
+            f"engine.kind {config.kind}: models that see generate with engine.kind transformers alone so far"
+        )
     if config.kind == "vllm":
         from rlanything_agents.engines.vllm import VLLMGenerator
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -16,7 +16,9 @@ from rlanything_agents.engines.batching import Batches, common_prefix, shared_pr
 from rlanything_agents.engines.cache import RaggedDecoder
 from rlanything_agents.engines.choices import FormTokens, Place
 from rlanything_agents.engines.sampling import NoiseStreams, sample_tokens
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_agents.models.image_reader import image_reader
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt
+from rlanything_envs.message import Image
 
 __all__ = ["TransformersGenerator"]
 
@@ -37,13 +39,14 @@ class TransformersGenerator:
 
     All completions of a prompt share its cached keys and values. Between calls the generator keeps the cache of
     conversations (``SamplingParams.keys``, with one completion per prompt) while the weights stay the same and the next
-    call continues them: the model reads only the new part of a prompt that begins with its conversation.
+    call continues them: the model reads only the new part of a prompt that begins with its conversation. A prompt with
+    images is read whole: with a window the first of its screens is another one in each turn.
 
     With ``SamplingParams.choices`` a forced token (the only allowed id) is written without the model, which reads it
     together with the next sampled token.
 
     Args:
-        model: Any decoder-only model with full attention.
+        model: Any decoder-only model with full attention, or one that sees and was loaded with its `ImageReader`.
         tokenizer: Tokenizer of the model; chats need its chat template.
         tokens: Most tokens of a batch, prompts and completions together, which bounds the memory of its cache; the
             cache of conversations has the same bound.
@@ -60,6 +63,8 @@ class TransformersGenerator:
         self._forms = FormTokens(tokenizer)
         self._text = lru_cache(maxsize=4096)(self._decode)  # short answers repeat
         self._kept: _Kept | None = None
+        reader = image_reader(model)
+        self._sampled = None if reader is None else _all_but(reader.token_id, model)
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts.
@@ -71,6 +76,9 @@ class TransformersGenerator:
         params.check(len(prompts))
         seed = int(np.random.default_rng().integers(2**63)) if params.seed is None else params.seed
         ids = [self.prompt_ids(prompt) for prompt in prompts]
+        images = [prompt.images if isinstance(prompt, SeenPrompt) else () for prompt in prompts]
+        if any(images):
+            params = replace(params, keys=())
         starts = self._starts(params, len(prompts))
         kept, self._kept = self._kept, None
         held: dict[int, tuple[int, int]] = {}
@@ -79,7 +87,7 @@ class TransformersGenerator:
         completions: list[list[Completion]] = [[] for _ in prompts]
         for places in self._places(ids, params, held):
             drafts = [_Draft(self, params, starts[at]) for at in places for _ in range(params.n)]
-            batch = _Batch(self.model, [ids[at] for at in places], drafts, params)
+            batch = _Batch(self.model, [ids[at] for at in places], drafts, params, [images[at] for at in places])
             batch.run(self._noise(places, params, seed), kept if held else None, [held.get(at) for at in places])
             if params.keys and params.n == 1 and self._kept is None:
                 self._kept = batch.kept([params.keys[at] for at in places], self._weights())
@@ -114,6 +122,8 @@ class TransformersGenerator:
         Raises:
             ValueError: The prompt is empty, or it is a chat and the tokenizer has no chat template.
         """
+        if isinstance(prompt, SeenPrompt):
+            return prompt.ids
         if prompt and isinstance(prompt[0], int):
             return list(prompt)  # type: ignore[arg-type]
         if not prompt:
@@ -186,6 +196,11 @@ class _Draft:
     def choice(self) -> tuple[int, ...] | None:
         """Ids that may come next; None for all."""
         return None if self.place is None else self.place.allowed
+
+    @property
+    def mask(self) -> np.ndarray | None:
+        """Ids to sample from, where the next token is free; None for all."""
+        return self.generator._sampled if self.place is None else self.place.mask
 
     def take(self, token: int, logprob: float) -> None:
         """Append a sampled token, and the forced tokens that follow it."""
@@ -263,12 +278,19 @@ class _Batch:
         prompts: Ids of each prompt.
         drafts: The ``params.n`` completions of each prompt, in the order of the prompts.
         params: Sampling parameters.
+        images: Images of each prompt.
     """
 
     def __init__(
-        self, model: PreTrainedModel, prompts: list[list[int]], drafts: list[_Draft], params: SamplingParams
+        self,
+        model: PreTrainedModel,
+        prompts: list[list[int]],
+        drafts: list[_Draft],
+        params: SamplingParams,
+        images: Sequence[tuple[Image, ...]],
     ) -> None:
         self._model, self._prompts, self._drafts, self._params = model, prompts, drafts, params
+        self._images = images
         self._decoder: RaggedDecoder | None = None
         self._shrinks = not params.keys or params.n > 1
         """Whether rows of finished completions are dropped; rows of conversations stay for the next turn."""
@@ -286,7 +308,8 @@ class _Batch:
         texts = [prompt + draft.unread for prompt, draft in own]
         for draft in self._drafts:
             draft.unread = []
-        fresh = [at for at, one in enumerate(held) if one is None]
+        # Placeholders of all images are alike, so equal ids are no equal beginning.
+        fresh = [at for at, one in enumerate(held) if one is None and not self._images[at]]
         shared: list[tuple[int, int] | None] = [None] * len(texts)
         for at, one in zip(fresh, shared_prefixes([texts[at] for at in fresh], SHARED), strict=True):
             shared[at] = None if one is None else (fresh[one[0]], one[1])
@@ -297,7 +320,7 @@ class _Batch:
                 self._continue(self._decoder, [held[at] for at in whole], [texts[at] for at in whole])
             known = self._decoder.lengths.tolist()
             new = [texts[at][length:] for at, length in zip(whole, known, strict=True)]
-            logits = self._decoder.append(np.arange(len(whole)), new)
+            logits = self._decoder.append(np.arange(len(whole)), new, [self._images[at] for at in whole])
             if len(whole) < len(texts):
                 logits = self._branch(self._decoder, logits, texts, shared)
             self._write(self._decoder, logits, noise)
@@ -348,7 +371,7 @@ class _Batch:
                 params.temperature,
                 params.top_k,
                 params.top_p,
-                [None if draft.place is None else draft.place.mask for draft in live],
+                [draft.mask for draft in live],
             )
             for draft, token, logprob in zip(live, tokens, logprobs, strict=True):
                 draft.take(token, logprob)
@@ -367,3 +390,10 @@ class _Batch:
                 decoder.keep(rows)
                 rows = np.arange(len(rows))
             logits = decoder.append(rows, new)
+
+
+def _all_but(token: int, model: PreTrainedModel) -> np.ndarray:
+    """Mask of all ids but the placeholder of an image, which stands for nothing in an answer."""
+    mask = np.ones(model.get_output_embeddings().weight.shape[0], dtype=np.bool_)
+    mask[token] = False
+    return mask

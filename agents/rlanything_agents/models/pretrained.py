@@ -1,4 +1,4 @@
-"""Pretrained causal language models: loading of a checkpoint, and weights to a folder and back.
+"""Pretrained language models, with or without eyes: loading of a checkpoint, and weights to a folder and back.
 
 Weights are read and written as safetensors only, and code inside a checkpoint is never run.
 """
@@ -16,11 +16,14 @@ from safetensors.torch import load_file
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
+    AutoModelForImageTextToText,
     AutoTokenizer,
     BitsAndBytesConfig,
+    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.checkpoint import (
@@ -29,6 +32,12 @@ from rlanything_agents.models.checkpoint import (
     check_attention,
     check_bitsandbytes,
     checkpoint_source,
+)
+from rlanything_agents.models.image_reader import (
+    ImageReader,
+    image_reader,
+    sees,
+    vision_weights,
 )
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.template import ChatTemplate
@@ -43,6 +52,7 @@ __all__ = [
     "load_model",
     "load_template",
     "load_weights",
+    "model_class",
     "save_weights",
     "sharing_weights",
     "trained",
@@ -52,6 +62,8 @@ __all__ = [
 _BROKEN = (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError, SafetensorError)
 """Exceptions of transformers for a checkpoint that is absent, incomplete or malformed."""
 ADAPTER = "adapter_model.safetensors"
+VISION = r".*\.visual\..*"
+"""Names of the modules of the tower that reads images."""
 
 
 def load_template(config: CheckpointConfig) -> ChatTemplate:
@@ -60,14 +72,18 @@ def load_template(config: CheckpointConfig) -> ChatTemplate:
     The tokenizer's end of sequence is set to the special token with which the template closes a response.
 
     Raises:
-        CheckpointError: There is no such checkpoint, or its tokenizer has no usable chat template.
+        CheckpointError: There is no such checkpoint, its tokenizer has no usable chat template, or it sees and has no
+            image processor that is known here.
         MissingExtra: The package of the checkpoint is not installed.
     """
     tokenizer: PreTrainedTokenizerBase = _read(AutoTokenizer, config, "tokenizer")
+    settings = _settings(config)
     try:
-        template = ChatTemplate(tokenizer, thinking=config.thinking is not None)
+        images = _images(config, settings) if settings is not None and sees(settings) else None
+        template = ChatTemplate(tokenizer, thinking=config.thinking is not None, images=images)
     except CheckpointError as error:
-        raise CheckpointError(f"{config.checkpoint}: {error}") from error
+        named = str(error).startswith(config.checkpoint)
+        raise error if named else CheckpointError(f"{config.checkpoint}: {error}") from error
     tokenizer.eos_token = tokenizer.convert_ids_to_tokens(template.end_id)  # engines stop there
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token  # padding has weight 0 everywhere
@@ -94,20 +110,20 @@ def load_base(
 
     Raises:
         CheckpointError: There is no such checkpoint, it is not a causal language model, it does not fit its tokenizer,
-            or its context is shorter than ``config.context``.
+            its context is shorter than ``config.context``, or it sees in a way that is not known here.
         MissingExtra: The package of the checkpoint, of ``config.attention`` or of ``config.quantization`` is not
             installed.
     """
-    source, local = checkpoint_source(config.checkpoint, precision_of(config.dtype))
-    if not (local and (Path(source) / "adapter_config.json").is_file()):  # adapters know their base, and have no config
-        _check(config, _read(AutoConfig, config, "configuration"))
+    settings = _settings(config)
+    if settings is not None:
+        _check(config, settings)
     check_attention(config.checkpoint, config.attention)
     device = "cuda" if torch.cuda.is_available() and not on_host else "cpu"
     options: dict[str, Any] = {} if config.attention == "auto" else {"attn_implementation": config.attention}
     if config.quantization is not None:
         options |= {"quantization_config": _four_bits(config), "device_map": {"": device}}
     model: PreTrainedModel = _read(
-        AutoModelForCausalLM,
+        model_class(settings),
         config,
         "model",
         dtype=getattr(torch, precision_of(config.dtype)),
@@ -120,9 +136,14 @@ def load_base(
             f"{config.checkpoint}: the tokenizer has {len(tokenizer)} tokens, the model {rows}: they do not belong "
             "together; put the model's own tokenizer into its folder"
         )
-    for settings in (model.config, model.generation_config):  # trainers and engines would change these with a warning
-        settings.bos_token_id, settings.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id
-        settings.pad_token_id = tokenizer.pad_token_id
+    for known in (model.config, model.generation_config):  # trainers and engines would change these with a warning
+        known.bos_token_id, known.eos_token_id = tokenizer.bos_token_id, tokenizer.eos_token_id
+        known.pad_token_id = tokenizer.pad_token_id
+    if settings is not None and sees(settings):
+        model.image_reader = _images(config, settings)
+        if config.freeze_vision:
+            for _, weight in vision_weights(model):
+                weight.requires_grad_(False)
     for module in model.modules():
         # On some processors a 4-bit layer is packed for good when it first generates, and has wrong gradients then.
         if hasattr(module, "support_avx512bf16_for_cpu"):
@@ -151,13 +172,15 @@ def _four_bits(config: CheckpointConfig) -> BitsAndBytesConfig:
 def save_weights(
     model: PreTrainedModel | PeftModel, folder: Path, weights: Mapping[str, torch.Tensor] | None = None
 ) -> None:
-    """Store the trained weights of a model: all weights, or the adapters alone.
+    """Store the weights of a model: all, those of a frozen tower that reads images included, or the adapters alone.
 
     Args:
         model: The model.
         folder: Destination.
         weights: Whole weights by name, where the model is sharded and has only a part of them.
     """
+    if (reader := image_reader(model)) is not None:
+        reader.save(folder)
     tied = getattr(model, "all_tied_weights_keys", {})  # two names of one weight; it is stored once
     state = None if weights is None else {name: weight for name, weight in weights.items() if name not in tied}
     if hasattr(model, "peft_config"):
@@ -180,9 +203,7 @@ def load_weights(model: PreTrainedModel | PeftModel, folder: Path) -> None:
             loaded: Any = set_peft_model_state_dict(model, load_file(folder / ADAPTER))
             _must_match(loaded.unexpected_keys)
         else:
-            stored = AutoModelForCausalLM.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, dtype=model.dtype
-            )
+            stored = type(model).from_pretrained(folder, local_files_only=True, use_safetensors=True, dtype=model.dtype)
             model.load_state_dict(stored.state_dict())
     except _BROKEN as error:
         raise CheckpointError(f"{folder}: no weights of this model ({brief(error)}): go back a checkpoint") from error
@@ -213,8 +234,23 @@ def _check(config: CheckpointConfig, settings: Any) -> None:
         raise CheckpointError(
             f"{config.checkpoint}: the model reads at most {longest} tokens: lower `context` from {config.context}"
         )
-    if hasattr(settings, "vision_config"):
-        raise CheckpointError(f"{config.checkpoint}: a vision-language model; this loop is for text")
+
+
+def _settings(config: CheckpointConfig) -> PretrainedConfig | None:
+    """Configuration of a checkpoint; None for adapters, which know their base and have none."""
+    source, local = checkpoint_source(config.checkpoint, precision_of(config.dtype))
+    if local and (Path(source) / "adapter_config.json").is_file():
+        return None
+    return _read(AutoConfig, config, "configuration")
+
+
+def _images(config: CheckpointConfig, settings: PretrainedConfig) -> ImageReader:
+    return ImageReader(_read(Qwen2VLImageProcessorPil, config, "image processor"), settings.image_token_id)
+
+
+def model_class(settings: PretrainedConfig | None) -> Any:
+    """Class of transformers that makes and reads models of this configuration."""
+    return AutoModelForImageTextToText if settings is not None and sees(settings) else AutoModelForCausalLM
 
 
 def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -> PreTrainedModel | PeftModel:
@@ -240,6 +276,7 @@ def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -
         r=lora.rank,
         lora_alpha=lora.alpha,
         target_modules="all-linear",
+        exclude_modules=VISION if config.freeze_vision and image_reader(model) is not None else None,
         task_type="CAUSAL_LM",
     )
     with torch.random.fork_rng():

@@ -13,22 +13,52 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from transformers import (
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
+)
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, SmallConfig
 
-__all__ = ["MAX_POSITIONS", "as_checkpoint", "make_small_model", "small_model", "word_tokenizer"]
+__all__ = [
+    "MAX_POSITIONS",
+    "as_checkpoint",
+    "make_seeing_model",
+    "make_small_model",
+    "small_model",
+    "word_tokenizer",
+]
 
 PAD, UNK = "<pad>", "<unk>"
+VIDEO = "<|video_pad|>"
+_LETTERS = pre_tokenizers.ByteLevel.alphabet()
 USER, ANSWER, END = "<user>", "<answer>", "<end>"
 """Special tokens of the chat template: the beginning of a user's message, and the beginning and end of an answer."""
+
+IMAGE_MARKS = ("<|vision_start|>", "<|image_pad|>", "<|vision_end|>")
+"""Special tokens around and in place of an image; vLLM knows Qwen3-VL's by these names."""
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
     "{% if message['role'] == 'assistant' %}{{ message['content'] }}" + END + "{% else %}"
     "" + USER + "{{ message['content'] }}" + ANSWER + "{% endif %}{% endfor %}"
 )
+
+SEEING_TEMPLATE = (
+    "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ message['content'] }}" + END + "{% else %}"
+    "" + USER + "{% if message['content'] is string %}{{ message['content'] }}{% else %}"
+    "{% for part in message['content'] %}{% if part['type'] == 'image' %}" + "".join(IMAGE_MARKS) + ""
+    "{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}" + ANSWER + "{% endif %}{% endfor %}"
+)
+
+PATCH, MERGE = 16, 2
+"""Pixels of a patch's side, and patches on the side of the square that one token stands for; as in Qwen3-VL."""
 
 MAX_POSITIONS = 4096
 """Longest transcript in tokens; an AlfWorld episode of 50 steps takes about 600 in the short view."""
@@ -47,7 +77,30 @@ def make_small_model(folder: Path, words: Sequence[str], size: SmallConfig, seed
         ValueError: The words are not a vocabulary, see `word_tokenizer`.
     """
     tokenizer = word_tokenizer(words)
-    model = small_model(tokenizer, size, seed)
+    _save(small_model(tokenizer, size, seed), tokenizer, folder)
+
+
+def make_seeing_model(folder: Path, size: SmallConfig, seed: int, *, image_tokens: int = 64) -> None:
+    """Make the folder of a small model that reads screens and any text: a Qwen3-VL of random weights.
+
+    Its tokens are bytes, so it serves the full views. It has to learn all it does.
+
+    Args:
+        folder: Destination; created if it does not exist.
+        size: Widths and depth of the language model; the tower that reads images has two blocks of its width.
+        seed: Seed of the weights.
+        image_tokens: Most tokens of an image; one stands for 32 by 32 pixels of the image as it is resized.
+    """
+    tokenizer = _byte_tokenizer()
+    side = PATCH * MERGE
+    edges = {"shortest_edge": side**2, "longest_edge": image_tokens * side**2}
+    _save(_seeing_model(tokenizer, size, seed), tokenizer, folder)
+    Qwen2VLImageProcessorPil(
+        patch_size=PATCH, merge_size=MERGE, size=edges, image_mean=[0.5] * 3, image_std=[0.5] * 3
+    ).save_pretrained(folder)
+
+
+def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     # `model.save_pretrained` writes nothing in training processes other than the first, and each makes its own model.
     folder.mkdir(parents=True, exist_ok=True)
     model.config.save_pretrained(folder)
@@ -127,6 +180,73 @@ def small_model(tokenizer: PreTrainedTokenizerFast, size: SmallConfig, seed: int
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model: Qwen3ForCausalLM = Qwen3ForCausalLM(config)
+    return model.float().eval()
+
+
+def _byte_tokenizer() -> PreTrainedTokenizerFast:
+    """A tokenizer with a token for each byte, and the marks."""
+    tokenizer = Tokenizer(models.BPE({letter: at for at, letter in enumerate(sorted(_LETTERS))}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    marks = [PAD, USER, ANSWER, END, *IMAGE_MARKS, VIDEO]
+    tokenizer.add_special_tokens([AddedToken(mark, special=True, normalized=False) for mark in marks])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=END,
+        chat_template=SEEING_TEMPLATE,
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def _seeing_model(tokenizer: PreTrainedTokenizerFast, size: SmallConfig, seed: int) -> Qwen3VLForConditionalGeneration:
+    head = size.hidden_size // size.heads
+    start, image, end, video = (tokenizer.convert_tokens_to_ids(mark) for mark in (*IMAGE_MARKS, VIDEO))
+    config = Qwen3VLConfig(
+        text_config={
+            "vocab_size": len(tokenizer),
+            "hidden_size": size.hidden_size,
+            "intermediate_size": size.intermediate_size,
+            "num_hidden_layers": size.layers,
+            "num_attention_heads": size.heads,
+            "num_key_value_heads": 1,
+            "head_dim": head,
+            "max_position_embeddings": 4 * MAX_POSITIONS,
+            "initializer_range": 0.05,
+            "rope_parameters": {
+                "rope_type": "default",
+                "rope_theta": 10_000.0,
+                "mrope_section": [head // 2 - 2 * (head // 6), head // 6, head // 6],
+                "mrope_interleaved": True,
+            },
+            "pad_token_id": tokenizer.pad_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+        },
+        vision_config={
+            "depth": 2,
+            "hidden_size": size.hidden_size,
+            "intermediate_size": size.intermediate_size,
+            "num_heads": size.heads,
+            "patch_size": PATCH,
+            "spatial_merge_size": MERGE,
+            "temporal_patch_size": 2,
+            "out_hidden_size": size.hidden_size,
+            "num_position_embeddings": 64,
+            "deepstack_visual_indexes": [0],
+            "initializer_range": 0.05,
+        },
+        image_token_id=image,
+        video_token_id=video,
+        vision_start_token_id=start,
+        vision_end_token_id=end,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model: Qwen3VLForConditionalGeneration = Qwen3VLForConditionalGeneration(config)
     return model.float().eval()
 
 

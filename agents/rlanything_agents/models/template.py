@@ -13,15 +13,16 @@ from typing import Any
 
 from jinja2 import TemplateError as JinjaError
 from tokenizers import AddedToken
-from transformers import PreTrainedTokenizerBase, ProcessorMixin
+from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.models.image_reader import ImageReader
+from rlanything_envs.message import Content, Image, images_of
 
 __all__ = ["ChatTemplate", "Message"]
 
 Message = Mapping[str, Any]
-"""Message of a chat: ``role``, and ``content``, a text or a list of parts such as ``{"type": "text", "text": str}`` or
-an image."""
+"""Message of a chat: ``role``, and ``content``, a text or a tuple of texts and images (`rlanything_envs.message`)."""
 
 PLACEHOLDER = "XresponseX"
 """Placeholder of a response while the template is rendered around it."""
@@ -37,10 +38,11 @@ class ChatTemplate:
     Args:
         tokenizer: Fast tokenizer with a chat template.
         thinking: Whether the model thinks before it answers, where the template has a switch for that.
-        processor: Processor of a model that sees images; its chat template replaces the tokenizer's.
+        images: Reader of the images of a model that sees; None for a model that reads text alone.
 
     Attributes:
         end_id: Id of the special token that closes a response.
+        images: The same.
 
     Raises:
         CheckpointError: There is no template, the tokenizer is not a fast one, no special token closes a response, or
@@ -52,14 +54,13 @@ class ChatTemplate:
         tokenizer: PreTrainedTokenizerBase,
         *,
         thinking: bool = False,
-        processor: ProcessorMixin | None = None,
+        images: ImageReader | None = None,
     ) -> None:
-        self._renderer = processor or tokenizer
-        if not self._renderer.chat_template:
+        if not tokenizer.chat_template:
             raise CheckpointError("the tokenizer has no chat template: use an instruction-tuned checkpoint")
         if not tokenizer.is_fast:
             raise CheckpointError(f"{type(tokenizer).__name__} is not a fast tokenizer: convert it to tokenizer.json")
-        self.tokenizer = tokenizer
+        self.tokenizer, self.images = tokenizer, images
         self._options = {**FIXED, "enable_thinking": thinking, "thinking": thinking}
         self._marks = {i for i, token in tokenizer.added_tokens_decoder.items() if _is_mark(token)}
         self._closing = self._after_response([*_OPENING, _assistant(PLACEHOLDER)], opens=False)
@@ -71,13 +72,13 @@ class ChatTemplate:
             )
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
-        """Ids of a chat up to the model's next response.
+        """Ids of a chat up to the model's next response, with as many placeholders of each image as it has tokens.
 
         Args:
             messages: Messages with ``role`` and ``content``; their content is untrusted.
 
         Raises:
-            CheckpointError: The template refuses such a chat.
+            CheckpointError: The template refuses such a chat, or it holds an image and the model reads text alone.
         """
         return self.prompts([messages])[0]
 
@@ -87,25 +88,21 @@ class ChatTemplate:
         Raises:
             CheckpointError: The template refuses one of the chats.
         """
-        return self._encode([self._render(chat) for chat in self._safe(chats)])
+        every = self._encode([self._render(chat) for chat in self._safe(chats)])
+        return [
+            self._expanded(ids, [image for message in chat for image in images_of(message["content"])])
+            for ids, chat in zip(every, chats, strict=True)
+        ]
 
     def text(self, messages: Sequence[Message]) -> str:
         """Text of a chat up to the model's next response; all special tokens in it are the template's own."""
         return self._render(self._safe([messages])[0])
 
-    def between(self, text: str) -> list[int]:
-        """Ids between a response that `end_id` closed and the next response, which answers the user's ``text``."""
-        return self.encode(self.tail(_user(text)))
-
-    def tail(self, message: Message, *, ended: bool = True) -> str:
-        """Text between a response and the next response, which answers ``message``.
-
-        Args:
-            message: Message of the user.
-            ended: Whether the first response ends with `end_id`; if not, the text begins with it.
-        """
-        tail = self._after_response([*_OPENING, _assistant(PLACEHOLDER), *self._safe([[message]])[0]])
-        return tail.removeprefix(self._end) if ended else tail
+    def between(self, content: Content) -> list[int]:
+        """Ids between a response that `end_id` closed and the next response, which answers the user's ``content``."""
+        chat = [*_OPENING, _assistant(PLACEHOLDER), *self._safe([[_user(content)]])[0]]
+        ids = self.encode(self._after_response(chat).removeprefix(self._end))
+        return self._expanded(ids, images_of(content))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of a response without the id that closes it."""
@@ -127,6 +124,13 @@ class ChatTemplate:
             CheckpointError: The tokenizer treats ordinary words as special tokens, and no escape removes them.
         """
         return self._all_safe([text])[0]
+
+    def _expanded(self, ids: list[int], images: Sequence[Image]) -> list[int]:
+        if self.images is None and not images:
+            return ids
+        if self.images is None:
+            raise CheckpointError("a chat holds an image, and the model reads text alone: choose one that sees")
+        return self.images.expanded(ids, images)
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
         return list(self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]) if texts else []
@@ -174,7 +178,9 @@ class ChatTemplate:
         def content(given: Any) -> Any:
             if isinstance(given, str):
                 return next(safe)
-            return [{**part, "text": next(safe)} if "text" in part else part for part in given]
+            return [
+                {"type": "text", "text": next(safe)} if isinstance(part, str) else {"type": "image"} for part in given
+            ]
 
         return [
             [{"role": message["role"], "content": content(message["content"])} for message in chat] for chat in chats
@@ -183,7 +189,7 @@ class ChatTemplate:
     def _render(self, messages: Sequence[Message], *, opens: bool = True) -> str:
         try:
             return str(
-                self._renderer.apply_chat_template(
+                self.tokenizer.apply_chat_template(
                     [dict(message) for message in messages],
                     tokenize=False,
                     add_generation_prompt=opens,
@@ -223,16 +229,16 @@ def _is_mark(token: AddedToken) -> bool:
     return bool(text) and (token.special or not (text[0].isalnum() or text[-1].isalnum()))
 
 
-def _texts(content: Any) -> list[str]:
+def _texts(content: Content) -> list[str]:
     """Texts of the content of a message."""
-    return [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
+    return [content] if isinstance(content, str) else [part for part in content if isinstance(part, str)]
 
 
-def _user(text: str) -> dict[str, str]:
-    return {"role": "user", "content": text}
+def _user(content: Content) -> dict[str, Any]:
+    return {"role": "user", "content": content}
 
 
-def _assistant(text: str) -> dict[str, str]:
+def _assistant(text: str) -> dict[str, Any]:
     return {"role": "assistant", "content": text}
 
 

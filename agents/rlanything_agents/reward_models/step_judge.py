@@ -17,7 +17,8 @@ from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.llm.errors import RunMustStop
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt, TextGenerator
+from rlanything_envs.message import Image
 from rlanything_envs.thoughts import split_thought
 
 __all__ = ["StepJudge", "StepVotes", "Vote", "parse_score"]
@@ -67,11 +68,13 @@ class StepVotes:
         prompt_ids: Tokens of the prompt.
         votes: Sampled judgements; none where the judge was not queried, or where the generator failed.
         error: Infrastructure error of the generator; empty without one. It is no judgement of the step.
+        images: Images of the prompt.
     """
 
     prompt_ids: list[int]
     votes: tuple[Vote, ...]
     error: str = ""
+    images: tuple[Image, ...] = ()
 
     @property
     def scores(self) -> tuple[float | None, ...]:
@@ -85,7 +88,7 @@ class StepVotes:
             advantages: One per vote.
         """
         return [
-            answer_sample(self.prompt_ids, vote.token_ids, vote.logprobs, vote.allowed, advantage)
+            answer_sample(self.prompt_ids, vote.token_ids, vote.logprobs, vote.allowed, advantage, self.images)
             for vote, advantage in zip(self.votes, advantages, strict=True)
             if advantage
         ]
@@ -127,8 +130,8 @@ class StepJudge:
         steps = iter(self.votes(list(zip(prompts, answers, strict=True))))
         return [[next(steps) for _ in trajectory.steps] for trajectory in trajectories]
 
-    def queries(self, trajectory: Trajectory) -> list[list[int]]:
-        """Token ids of the prompts, one list per step."""
+    def queries(self, trajectory: Trajectory) -> Sequence[list[int] | SeenPrompt]:
+        """The prompts, one per step."""
         return self.prompts.prompts(trajectory)
 
     def params(self, *, votes: int, seed: int, temperature: float = 1.0) -> SamplingParams:
@@ -150,7 +153,8 @@ class StepJudge:
 
 
 def _step_votes(prompt: Prompt, completions: Sequence[Completion]) -> StepVotes:
-    ids, votes = cast(list[int], prompt), []
+    ids, images = (prompt.ids, prompt.images) if isinstance(prompt, SeenPrompt) else (cast(list[int], prompt), ())
+    votes = []
     for completion in completions:
         if completion.finish_reason == "error" or completion.token_ids == []:
             return StepVotes(ids, (), completion.error or "the generator does not say why")
@@ -158,4 +162,4 @@ def _step_votes(prompt: Prompt, completions: Sequence[Completion]) -> StepVotes:
             raise ValueError("the judge's generator must return token ids and log-probabilities")
         score = parse_score(completion.text)
         votes.append(Vote(completion.text, score, completion.token_ids, completion.logprobs, completion.allowed))
-    return StepVotes(ids, tuple(votes))
+    return StepVotes(ids, tuple(votes), images=images)

@@ -12,6 +12,8 @@ from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_envs.curriculum.prompting import plain, plain_lines, render
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Then
+from rlanything_envs.llm.generator import SeenPrompt
+from rlanything_envs.message import Image, Part, images_of
 
 __all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts"]
 
@@ -23,6 +25,8 @@ MAX_EARLIER = 300
 """Most characters of an earlier action, and of an earlier message, in a prompt."""
 JUDGEMENT = Then((Prose(MAX_WRITTEN), OneOf((r" \boxed{1}", r" \boxed{-1}"))))
 """Form of a judgement: a reason on one line, and its score."""
+BEFORE, AFTER = "The screen before the step:\n", "\nThe screen after the step:\n"
+"""Headings of the screens in a prompt; the text about the step follows them."""
 HISTORY = 24
 """Most earlier steps in a prompt; fewer where they do not fit into the context."""
 
@@ -52,8 +56,8 @@ class StepPrompts(Protocol):
     form: Form | None
     """Form of the answers; None where any text is allowed. Free text in it is cut to the most tokens of an answer."""
 
-    def prompts(self, trajectory: Trajectory) -> list[list[int]]:
-        """Token ids of one prompt per step; a step's prompt does not depend on later steps."""
+    def prompts(self, trajectory: Trajectory) -> Sequence[list[int] | SeenPrompt]:
+        """One prompt per step; a step's prompt does not depend on later steps."""
         ...
 
     def judgement(self, judgement: Judgement) -> str:
@@ -62,7 +66,8 @@ class StepPrompts(Protocol):
 
 
 class FullStepPrompts:
-    """Prompts for any domain, with the environment's full messages; see ``prompts/step.j2``.
+    """Prompts for any domain, with the environment's full messages; see ``prompts/step.j2``. A model that sees gets the
+    screen before the step and the one after it, where there are screens.
 
     Args:
         template: Chat template of the model.
@@ -74,32 +79,44 @@ class FullStepPrompts:
         self._template, self._config = template, config
         self.form: Form | None = JUDGEMENT if constrained and config.thinking is None else None
 
-    def prompts(self, trajectory: Trajectory) -> list[list[int]]:
+    def prompts(self, trajectory: Trajectory) -> list[list[int] | SeenPrompt]:
         """A chat for each step, with as many of the earlier steps as fit into the context.
 
         Raises:
             ValueError: A step does not fit even without earlier steps.
         """
         opening, steps = trajectory.full_opening, trajectory.steps
-        return [self._prompt(opening, steps[: number + 1]) for number in range(len(steps))]
+        before = [trajectory.screen, *(step.screen for step in steps)]
+        return [self._prompt(opening, steps[: number + 1], before[number]) for number in range(len(steps))]
 
     def judgement(self, judgement: Judgement) -> str:
         """A reason, and the score in its box."""
         return f"{PLAIN.get(judgement.reason, judgement.reason)}. \\boxed{{{judgement.score}}}"
 
-    def _prompt(self, opening: str, steps: Sequence[Step]) -> list[int]:
+    def _prompt(self, opening: str, steps: Sequence[Step], before: Image | None) -> list[int] | SeenPrompt:
         limit, context = self._config.max_tokens, self._config.context
         history = min(HISTORY, len(steps) - 1)
+        screens = self._screens(before, steps[-1].screen)
         while True:
-            prompt = self._template.prompt([{"role": "user", "content": _described(opening, steps, history)}])
+            content = (
+                (*screens, _described(opening, steps, history)) if screens else _described(opening, steps, history)
+            )
+            prompt = self._template.prompt([{"role": "user", "content": content}])
             if len(prompt) + limit <= context:
-                return prompt
+                return SeenPrompt.of(prompt, images_of(screens))
             if not history:
                 raise ValueError(
                     f"reward_model: a prompt of {len(prompt)} tokens and a judgement of {limit} do not fit into a "
                     f"context of {context}: raise reward_model.context, or lower its max_tokens"
                 )
             history //= 2
+
+    def _screens(self, before: Image | None, after: Image | None) -> tuple[Part, ...]:
+        """Screens around a step, each under its heading; none for a model that reads text alone."""
+        if self._template.images is None:
+            return ()
+        pairs = ((BEFORE, before), (AFTER, after))
+        return tuple(part for heading, screen in pairs if screen is not None for part in (heading, screen))
 
 
 class ShortStepPrompts:

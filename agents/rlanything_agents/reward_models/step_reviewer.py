@@ -36,7 +36,7 @@ from rlanything_envs.curriculum import Assignment, rewrite_direction
 from rlanything_envs.curriculum.critique import Critique, task_critique
 from rlanything_envs.curriculum.summary import Summariser
 from rlanything_envs.llm.errors import RunMustStop
-from rlanything_envs.llm.generator import SamplingParams
+from rlanything_envs.llm.generator import SamplingParams, SeenPrompt
 from rlanything_task_pools import Task
 
 __all__ = ["StepReview", "StepReviewer", "label_votes", "measure_judge", "stored_trajectory"]
@@ -104,7 +104,7 @@ class StepReviewer:
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
         return self.judge.params(votes=max(1, settings.votes), seed=seed, temperature=settings.temperature)
 
-    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int]]:
+    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int] | SeenPrompt]:
         """One prompt per step of each episode; none where nothing depends on the votes."""
         if not self._is_queried(assignment, episodes):
             return []

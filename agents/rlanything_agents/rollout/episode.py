@@ -13,7 +13,8 @@ import gymnasium as gym
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.trajectory import PromptedTurn, Step, Trajectory, is_free, outcome_of
 from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.llm.generator import Completion
+from rlanything_envs.llm.generator import Completion, SeenPrompt
+from rlanything_envs.message import Image, images_of, parts_of, text_of
 from rlanything_envs.verdict import command_of
 
 __all__ = ["INFRASTRUCTURE", "Episode"]
@@ -43,6 +44,8 @@ class Episode:
     worked: float = 0.0
     """Seconds that its own steps took in the environment."""
     opening: str = ""
+    screen: Image | None = None
+    """Screen of the first message."""
     info: Mapping[str, Any] = field(default_factory=dict)
     first_message: str = ""
     done: bool = False
@@ -57,7 +60,7 @@ class Episode:
     logprobs: list[float] = field(default_factory=list)
     allowed: list[tuple[int, ...] | None] = field(default_factory=list)
     turns: list[PromptedTurn] = field(default_factory=list)
-    """Turns so far, where each has a prompt of its own (``thinking: strip``, a history window); else empty."""
+    """Turns so far, where each has a prompt of its own (``thinking: strip``, a history window, screens); else empty."""
     answers: list[list[int]] = field(default_factory=list)
     """Answers so far, that of the current turn included, closed."""
 
@@ -65,30 +68,32 @@ class Episode:
         """Begin the episode on its task."""
         self.since = time.monotonic()
         try:
-            self.opening, self.info = self.env.reset(options={"task": self.task})
+            observation, self.info = self.env.reset(options={"task": self.task})
         except INFRASTRUCTURE as error:
             self.fail(error)
             return
+        self.opening, self.screen = _told(observation, first=True)
         self.first_message = str(self.info.get("message", ""))
-        self.prompt_ids = self.renderer.opening(self.opening)
+        self.prompt_ids = self.renderer.opening(self.opening, self.screen)
 
-    def prompt(self) -> list[int]:
-        """Token ids of the prompt of the next answer."""
+    def prompt(self) -> list[int] | SeenPrompt:
+        """Prompt of the next answer."""
         if self.renderer.appends:
             return self.prompt_ids + self.ids
-        return self.renderer.prompt(self.opening, list(zip(self.answers, self.steps, strict=True)))
+        return self.renderer.prompt(self.opening, list(zip(self.answers, self.steps, strict=True)), self.screen)
 
-    def take(self, completion: Completion, prompt: list[int]) -> None:
+    def take(self, completion: Completion, prompt: list[int] | SeenPrompt) -> None:
         """Append a sampled answer; where the token limit cut it off, its end is added as a forced token.
 
         Args:
             completion: Answer with at least one token id, and with log-probabilities.
-            prompt: Token ids of its prompt.
+            prompt: Its prompt.
         """
         ids, logprobs = completion.token_ids or [], completion.logprobs or []
         allowed = completion.allowed or [None] * len(ids)
         if not self.renderer.appends:
-            self.turns.append(PromptedTurn(prompt, ids, logprobs, completion.allowed))
+            read, images = (prompt.ids, prompt.images) if isinstance(prompt, SeenPrompt) else (prompt, ())
+            self.turns.append(PromptedTurn(read, ids, logprobs, completion.allowed, images))
         answer = list(ids)
         self.answers.append(answer)
         self.ids += ids
@@ -115,7 +120,8 @@ class Episode:
         finally:
             self.worked += time.monotonic() - begun
         message = str(self.info.get("message", ""))
-        self.steps.append(Step(thought, action, observation, command_of(self.info), message))
+        observation, screen = _told(observation)
+        self.steps.append(Step(thought, action, observation, command_of(self.info), message, screen))
         self.score = float(reward)
         self.done = terminated or truncated
         if not self.done:
@@ -168,6 +174,7 @@ class Episode:
             overlong=self.overlong,
             late=self.late,
             agent_crash=str(self.info.get("agent_crash") or ""),
+            screen=self.screen,
         )
 
     @property
@@ -181,3 +188,10 @@ class Episode:
         self.step_of_token += [None] * len(ids)
         self.logprobs += [0.0] * len(ids)
         self.allowed += [None] * len(ids)
+
+
+def _told(observation: Any, *, first: bool = False) -> tuple[str, Image | None]:
+    """Text and screen of an observation. Of a screen the PNG alone is kept, a fiftieth of the bytes of its pixels."""
+    parts = parts_of(observation, first)
+    screen = next(iter(images_of(parts)), None)
+    return text_of(parts), None if screen is None else Image(screen.png)

@@ -18,7 +18,7 @@ from rlanything_agents.engines.batching import Batches
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt, TextGenerator
 
 __all__ = ["Answer", "Chunk", "Chunks", "GroupCollector", "OverlappedQueries", "Queries", "QueriesAtEnd"]
 
@@ -201,6 +201,7 @@ def _no_length(query: Prompt) -> int:
     return 0
 
 
-def _length(query: Prompt, ids: Callable[[Prompt], list[int]]) -> int:
+def _length(query: Prompt, ids: Callable[[Prompt], list[int] | SeenPrompt]) -> int:
     """Number of tokens of a query; an invalid one is refused later, where it is answered."""
-    return len(ids(query)) if query and not isinstance(query[0], int) else len(query)
+    rendered = isinstance(query, SeenPrompt) or not query or isinstance(query[0], int)
+    return len(query if rendered else ids(query))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.rollout.memory import memory_line
 from rlanything_agents.rollout.trajectory import Step
 from rlanything_envs.curriculum.prompting import render
-from rlanything_envs.llm.generator import cut_at_stop
+from rlanything_envs.llm.generator import SeenPrompt, cut_at_stop
+from rlanything_envs.message import Content, Image
 from rlanything_envs.thoughts import split_thought
 from rlanything_envs.views import View
 
@@ -30,12 +32,14 @@ class Renderer:
         template: Chat template of the model.
         view: View of the environment.
         config: Settings of the model; uses ``max_tokens``, ``context`` and ``thinking``.
-        history: Turns that a prompt holds in full before the latest message, see `RolloutConfig`; None for all.
+        history: Turns that a prompt holds in full before the latest message, with the screens of a model that sees; see
+            `RolloutConfig`; None for all.
 
     Attributes:
         limit: Most tokens of an answer.
         context: Most tokens of a prompt and its answer.
-        appends: Whether each prompt continues the one before; otherwise each turn has a prompt of its own.
+        appends: Whether each prompt continues the one before; otherwise each turn has a prompt of its own, as always
+            for a model that sees.
     """
 
     def __init__(
@@ -43,7 +47,7 @@ class Renderer:
     ) -> None:
         self.template, self.view = template, view
         self.limit, self.context = config.max_tokens, config.context
-        self.appends = config.thinking != "strip" and history is None
+        self.appends = config.thinking != "strip" and history is None and template.images is None
         self._strips, self._history = config.thinking == "strip", history
         # The episodes of a group begin alike, and in a short view nearly all messages and answers repeat.
         self._opening = lru_cache(maxsize=2**10)(lambda text: tuple(template.prompt([self._first(text)])))
@@ -56,31 +60,36 @@ class Renderer:
         """Id of the special token that closes an answer."""
         return self.template.end_id
 
-    def opening(self, observation: str) -> list[int]:
+    def opening(self, observation: str, screen: Image | None = None) -> list[int]:
         """Ids up to the first answer: the manual of the view, and the first message."""
-        return list(self._opening(observation))
+        if screen is None:
+            return list(self._opening(observation))
+        return self.template.prompt([self._first(observation, screen=screen)])
 
     def message(self, observation: str) -> tuple[int, ...]:
         """Ids between an answer and the next answer: a later message."""
         return self._between(observation)
 
-    def prompt(self, opening: str, turns: Sequence[Turn]) -> list[int]:
-        """Ids of the whole prompt of the next answer.
+    def prompt(self, opening: str, turns: Sequence[Turn], screen: Image | None = None) -> list[int] | SeenPrompt:
+        """The whole prompt of the next answer.
 
         With a window it has the opening, a line of memory for each turn that has left the window, and the last turns in
         full. What would not leave room for an answer in the context is left out: first turns in full, which get a line
         instead, then the oldest lines. So a window is cut to what fits; a prompt without one may outgrow the context.
+        A line has no screen.
 
         Args:
             opening: First message of the environment.
             turns: Turns so far.
+            screen: Screen of the first message.
         """
-        prompt: list[int] = []
+        ids: list[int] = []
         for whole, lines in self._windows(len(turns)):
-            prompt = self._windowed(opening, turns, whole, lines)
-            if len(prompt) + self.limit <= self.context:
+            ids = self._windowed(opening, turns, whole, lines, screen)
+            if len(ids) + self.limit <= self.context:
                 break
-        return prompt
+        shown = [screen, *(step.screen for _, step in turns)][len(turns) - whole :]
+        return SeenPrompt.of(ids, [image for image in shown if image is not None])
 
     def read(self, ids: Sequence[int], stop: tuple[str, ...] = ()) -> tuple[str, str]:
         """Parse an answer, up to the first of the stop texts, into thought and action."""
@@ -105,24 +114,37 @@ class Renderer:
             lines //= 2
             yield 0, lines
 
-    def _windowed(self, opening: str, turns: Sequence[Turn], whole: int, lines: int) -> list[int]:
+    def _windowed(self, opening: str, turns: Sequence[Turn], whole: int, lines: int, screen: Image | None) -> list[int]:
         """Prompt with the last ``whole`` turns in full, and ``lines`` lines of memory before them."""
         left = len(turns) - whole
         kept = turns[left:]
+        screen = turns[left - 1][1].screen if left else screen
         if self._strips:
-            messages = [self._first(opening, turns[:left], lines)]
+            messages = [self._first(opening, turns[:left], lines, screen)]
             for ids, step in kept:
                 messages.append({"role": "assistant", "content": split_thought(self.template.decode(ids))[1]})
-                messages.append({"role": "user", "content": step.observation})
+                messages.append({"role": "user", "content": _content(step.observation, step.screen)})
             return self.template.prompt(messages)
-        first = self.template.prompt([self._first(opening, turns[:left], lines)]) if left else self.opening(opening)
-        return first + [token for ids, step in kept for token in (*ids, *self._between(step.observation))]
+        first = (
+            self.template.prompt([self._first(opening, turns[:left], lines, screen)])
+            if left
+            else self.opening(opening, screen)
+        )
+        return first + [token for ids, step in kept for token in (*ids, *self._after(step))]
 
-    def _first(self, observation: str, past: Sequence[Turn] = (), lines: int = 0) -> dict[str, str]:
+    def _after(self, step: Step) -> Sequence[int]:
+        """Ids between the answer of a step and the next answer."""
+        if step.screen is None:
+            return self._between(step.observation)
+        return self.template.between(_content(step.observation, step.screen))
+
+    def _first(
+        self, observation: str, past: Sequence[Turn] = (), lines: int = 0, screen: Image | None = None
+    ) -> dict[str, Any]:
         """First message of a prompt: manual and opening; after turns that are not in full, memory and the message after
-        them."""
+        them. The screen is that of the last message in it."""
         if not past and not self.view.manual:
-            return {"role": "user", "content": observation}
+            return {"role": "user", "content": _content(observation, screen)}
         left_out = len(past) - lines
         content = render(
             PROMPT,
@@ -137,4 +159,9 @@ class Renderer:
             ],
             message=past[-1][1].observation if past else None,
         )
-        return {"role": "user", "content": content}
+        return {"role": "user", "content": _content(content, screen)}
+
+
+def _content(text: str, screen: Image | None) -> Content:
+    """A screen before its text, as the published agents for desktops show it."""
+    return text if screen is None else (screen, text)

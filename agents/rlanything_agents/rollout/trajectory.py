@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from rlanything_envs.message import Image
 
 __all__ = ["PromptedTurn", "Step", "Trajectory", "is_free", "outcome_of"]
 
@@ -19,6 +21,7 @@ class Step:
         observation: Message of the environment in the agent's view.
         command: Result of the action from ``info["command"]``; empty where the environment does not report it.
         message: The environment's own message, where a short view shortened it; else empty.
+        screen: Screen that the message shows, as a PNG; None where it is text alone.
     """
 
     thought: str
@@ -26,6 +29,7 @@ class Step:
     observation: str
     command: str = ""
     message: str = ""
+    screen: Image | None = None
 
     @property
     def full(self) -> str:
@@ -42,12 +46,14 @@ class PromptedTurn:
         token_ids: Ids of the answer.
         logprobs: Natural-log probability of each sampled token at temperature 1.
         allowed: See `rlanything_envs.llm.generator.Completion`.
+        images: Images of the prompt.
     """
 
     prompt_ids: list[int]
     token_ids: list[int]
     logprobs: list[float]
     allowed: list[tuple[int, ...] | None] | None = None
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class Trajectory:
         overlong: Whether the episode was cut off, as failed, because its next turn would have outgrown the context.
         late: Whether the episode was cut off, as failed, because its own steps took too much of its deadline.
         agent_crash: What the policy's actions broke, where that ended the episode as failed; else empty.
+        screen: Screen of the first message, as a PNG; None where it is text alone.
     """
 
     task_id: str
@@ -97,6 +104,7 @@ class Trajectory:
     overlong: bool = False
     late: bool = False
     agent_crash: str = ""
+    screen: Image | None = None
 
     @property
     def success(self) -> bool | None:
@@ -126,11 +134,9 @@ class Trajectory:
 
 
 def _named(step: Step) -> dict[str, str]:
-    """Step as plain data; ``message`` is left out where it is empty."""
-    named = asdict(step)
-    if not step.message:
-        del named["message"]
-    return named
+    """Texts of a step; ``message`` is left out where it is empty."""
+    names = ["thought", "action", "observation", "command", *(["message"] if step.message else [])]
+    return {name: getattr(step, name) for name in names}
 
 
 def is_free(allowed: tuple[int, ...] | None) -> bool:

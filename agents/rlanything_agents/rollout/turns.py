@@ -12,7 +12,7 @@ from rlanything_agents.rollout.renderer import Renderer
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.choices import Form, fitted
 from rlanything_envs.llm.errors import RunMustStop
-from rlanything_envs.llm.generator import Completion, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import Completion, SamplingParams, SeenPrompt, TextGenerator
 
 __all__ = ["Policy", "Turns"]
 
@@ -73,7 +73,7 @@ class Turns:
             ValueError: The engine hides the ids it sampled.
         """
         renderer = self.policy.renderer
-        live: list[tuple[Episode, list[int], int]] = []
+        live: list[tuple[Episode, list[int] | SeenPrompt, int]] = []
         now = time.monotonic()
         for episode, number in zip(episodes, numbers, strict=True):
             prompt = episode.prompt()

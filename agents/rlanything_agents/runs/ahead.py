@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.storage import write_atomically
@@ -64,4 +64,5 @@ class _StoredGroup:
     episodes: list[Trajectory]
 
 
-_STORED = TypeAdapter(list[_StoredGroup])
+_STORED = TypeAdapter(list[_StoredGroup], config=ConfigDict(arbitrary_types_allowed=True))
+"""Screens are no part of it: `RunConfig` refuses to play a policy that sees ahead."""

@@ -12,7 +12,7 @@ from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.domains.supervision import Supervision, get_supervision
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.reviewer import Reviewer
-from rlanything_agents.rollout.environments import make_envs
+from rlanything_agents.rollout.environments import check_eyes, make_envs
 from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.rollout.tasks import collected_tasks, generate_tasks
 from rlanything_agents.runs.folder import RunFolder
@@ -50,6 +50,7 @@ class RunParts:
         Raises:
             UnknownName: The domain has no such view.
             CheckpointError: A checkpoint cannot be used.
+            ConfigError: The policy cannot read the screens of its environment.
         """
         from rlanything_agents.runs.learners import Learners
 
@@ -57,6 +58,7 @@ class RunParts:
         supervision = get_supervision(config.domain)
         envs = make_envs(config, config.rollout.environments or config.rollout.tasks * config.rollout.rollouts)
         learners = Learners(config, folder.path / "models")
+        check_eyes(config, envs[0], learners.actor.renderer.template.images is not None)
         reviewer = supervision.reviewer(config, learners.judge_model)
         return cls(config, folder, reporter, domain, supervision, learners, envs, reviewer)
 

@@ -14,6 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from rlanything_agents.models.image_reader import image_inputs
 from rlanything_agents.training.constrained import constrained
 from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.ranks.packing import packed, unpacked
@@ -106,7 +107,11 @@ def rescored(model: Any, samples: Sequence[Sample]) -> Difference:
         if not places:
             continue
         ids = torch.tensor([sample.prompt_ids + sample.completion_ids], device=model.device)
-        logits = model(ids, use_cache=False).logits[0, len(sample.prompt_ids) - 1 : -1].float()
+        logits = (
+            model(ids, use_cache=False, **image_inputs(model, ids, sample.images))
+            .logits[0, len(sample.prompt_ids) - 1 : -1]
+            .float()
+        )
         at = torch.tensor(places, device=model.device)
         allowed = [None if sample.allowed is None else sample.allowed[place] for place in places]
         ours, _ = constrained(logits[at], ids[0, len(sample.prompt_ids) :][at], allowed)

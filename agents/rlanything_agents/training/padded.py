@@ -9,10 +9,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from rlanything_agents.models.image_reader import image_inputs
 from rlanything_agents.training.constrained import constrained
 from rlanything_agents.training.rows import Row
 from rlanything_agents.training.samples import Allowed, Sample
 from rlanything_agents.training.shared_prompts import layout
+from rlanything_envs.message import Image
 
 __all__ = ["MicroBatch", "Padded"]
 
@@ -50,6 +52,7 @@ class Padded:
         correction: Factors of the loss of these tokens, of the same shape; None = 1.
         allowed: Allowed tokens of each sampled token, row by row; empty if all tokens were free.
         divisor: Divisor of the loss, that of the whole optimizer step.
+        images: Images of all rows, in the order of their placeholders.
     """
 
     ids: torch.Tensor
@@ -60,6 +63,7 @@ class Padded:
     correction: torch.Tensor | None
     allowed: list[Allowed | None]
     divisor: float
+    images: list[Image]
 
     @classmethod
     def of(cls, micro: MicroBatch, *, padding: int, masked: bool, device: torch.device) -> Self:
@@ -91,6 +95,7 @@ class Padded:
             correction=micro.correction,
             allowed=_allowed([sample for row in rows for sample in row.samples]),
             divisor=micro.divisor,
+            images=[image for row in rows for sample in row.samples for image in sample.images],
         )
 
     @property
@@ -128,7 +133,11 @@ class Padded:
             Both of the shape of the weights.
         """
         width, sampled = self.weights.shape[1], self.sampled
-        inputs: dict[str, Any] = {"input_ids": self.ids, "use_cache": False}
+        inputs: dict[str, Any] = {
+            "input_ids": self.ids,
+            "use_cache": False,
+            **image_inputs(model, self.ids, self.images),
+        }
         if self.layout is not None:
             positions, visible = self.layout
             inputs |= {"position_ids": positions, "attention_mask": None if visible is None else visible[:, None]}

@@ -13,6 +13,7 @@ import torch
 from transformers import PreTrainedModel
 
 from rlanything_agents.config.trainer import MAX_GRAD_NORM, MOST_IMPORTANCE, TrainerConfig
+from rlanything_agents.models.image_reader import image_inputs
 from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_of
 from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.mismatch import FARTHEST
@@ -205,9 +206,8 @@ class PlainTrainer:
 
     def _logits(self, model: PreTrainedModel, sample: Sample) -> torch.Tensor:
         """Logits after each token of a row, shape (tokens, vocabulary)."""
-        logits: torch.Tensor = model(
-            torch.tensor([sample.prompt_ids + sample.completion_ids], device=model.device)
-        ).logits
+        ids = torch.tensor([sample.prompt_ids + sample.completion_ids], device=model.device)
+        logits: torch.Tensor = model(ids, **image_inputs(model, ids, sample.images)).logits
         return logits[0]
 
     def _fresh_optimizer(self) -> torch.optim.AdamW:

@@ -18,6 +18,7 @@ from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.trajectory import PromptedTurn, Trajectory, is_free
 from rlanything_agents.training.errors import TrainingError
+from rlanything_envs.message import Image
 
 Allowed = tuple[int, ...]
 """Token ids that constrained decoding permitted at one position."""
@@ -41,6 +42,7 @@ class Sample:
             else None.
         steps: Index of the step that a token was sampled in, ``None`` for other tokens; ``None`` altogether if the row
             has one step.
+        images: Images of the prompt, in the order of their placeholders.
     """
 
     prompt_ids: list[int]
@@ -51,6 +53,7 @@ class Sample:
     allowed: list[Allowed | None] | None = None
     episode: int | None = None
     steps: list[int | None] | None = None
+    images: tuple[Image, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.completion_ids:
@@ -83,8 +86,9 @@ def trajectory_samples(trajectory: Trajectory, advantages: Sequence[float], epis
     """Turn an episode into training data: one sample for turns whose prompts continue each other.
 
     The prompt of a turn continues the turn before if it begins with the prompt and the answer of that turn, token by
-    token. So a transcript that only grows is one sample, and elsewhere a sample begins where a prompt was rendered
-    otherwise. Samples without an advantage are left out.
+    token, and holds no images: a turn with screens is a sample of its own. So a transcript that only grows is one
+    sample, and elsewhere a sample begins where a prompt was rendered otherwise. Samples without an advantage are left
+    out.
 
     Args:
         trajectory: The episode.
@@ -140,10 +144,11 @@ def transcript_sample(trajectory: Trajectory, advantages: Sequence[float]) -> Sa
 
 
 def _continues(before: PromptedTurn, turn: PromptedTurn) -> bool:
-    """Whether a turn's prompt begins with prompt and answer of the turn before."""
+    """Whether a turn's prompt begins with prompt and answer of the turn before, and has no images."""
     read = len(before.prompt_ids)
     return (
-        len(turn.prompt_ids) >= read + len(before.token_ids)
+        not turn.images
+        and len(turn.prompt_ids) >= read + len(before.token_ids)
         and turn.prompt_ids[read : read + len(before.token_ids)] == before.token_ids
         and turn.prompt_ids[:read] == before.prompt_ids
     )
@@ -160,7 +165,7 @@ def _turns_sample(turns: Sequence[PromptedTurn], advantages: Sequence[float], ep
         steps += [None] * len(between) + [step if is_free(choice) else None for choice in choices]
         logprobs += [0.0] * len(between) + turn.logprobs
         allowed += [None] * len(between) + choices
-    return _sample(prompt, ids, steps, logprobs, allowed, advantages, episode)
+    return _sample(prompt, ids, steps, logprobs, allowed, advantages, episode, turns[0].images)
 
 
 def _sample(
@@ -171,6 +176,7 @@ def _sample(
     allowed: Sequence[Allowed | None],
     step_advantages: Sequence[float],
     episode: int | None = None,
+    images: tuple[Image, ...] = (),
 ) -> Sample:
     weights, advantages = step_weights(step_of_token, step_advantages)
     constrained = any(choices is not None for choices in allowed)
@@ -183,6 +189,7 @@ def _sample(
         allowed=list(allowed) if constrained else None,
         episode=episode,
         steps=list(step_of_token),
+        images=images,
     )
 
 
@@ -192,6 +199,7 @@ def answer_sample(
     logprobs: list[float],
     allowed: list[Allowed | None] | None,
     advantage: float,
+    images: tuple[Image, ...] = (),
 ) -> Sample:
     """Turn one answer to one prompt into a row; its sampled tokens share a weight of 1.
 
@@ -201,6 +209,7 @@ def answer_sample(
         logprobs: Natural-log probability of each token of the answer at temperature 1.
         allowed: See `rlanything_envs.llm.generator.Completion`; forced tokens (one allowed id) get weight 0.
         advantage: Advantage of the answer.
+        images: Images of the prompt.
     """
     sampled = [is_free(choice) for choice in allowed or [None] * len(token_ids)]
     share = 1.0 / max(1, sum(sampled))
@@ -211,6 +220,7 @@ def answer_sample(
         advantages=[advantage] * len(token_ids),
         logprobs=logprobs,
         allowed=allowed,
+        images=images,
     )
 
 
@@ -284,6 +294,7 @@ def split_steps(sample: Sample, step_of_token: Sequence[int | None]) -> list[Sam
                     advantages=sample.advantages[part],
                     logprobs=sample.logprobs[part],
                     allowed=None if sample.allowed is None else sample.allowed[part],
+                    images=sample.images,
                 )
             )
     return rows
@@ -302,6 +313,7 @@ def trimmed(sample: Sample) -> Sample:
         logprobs=sample.logprobs[:end],
         allowed=None if sample.allowed is None else sample.allowed[:end],
         steps=None if sample.steps is None else sample.steps[:end],
+        images=sample.images,
     )
 
 

@@ -83,7 +83,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
     ) -> None:
         sharding = launched().strategy == "fsdp"  # such a model waits on the CPU until it is sharded
         on_cpu = model.device.type == "cpu" and not (sharding and torch.cuda.is_available())
-        use_cache = model.config.use_cache
+        settings = model.config.get_text_config()
+        use_cache = settings.use_cache
         learning = [(weight, weight.data) for weight in model.parameters() if weight.requires_grad]
         with _preserved_rng(), tempfile.TemporaryDirectory() as nothing_is_written_here:
             super().__init__(
@@ -99,7 +100,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         types = {weight.dtype for weight in model.parameters() if weight.requires_grad}
         if self.accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED):
             self._check_strategy(types)
-        model.config.use_cache = use_cache  # transformers turns it off for good, and generation with it
+        settings.use_cache = use_cache  # transformers turns it off for good, and generation with it
         self.remove_callback(PrinterCallback)
         self.sample_config = config
         self._seed, self._longest = seed, longest

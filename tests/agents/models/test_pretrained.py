@@ -83,7 +83,7 @@ def broken(source: Path, target: Path, **changes: Any) -> Path:
             {},
             "cannot be loaded",
         ),
-        ({"config__json": {"vision_config": {}}}, {}, "a vision-language model"),
+        ({"config__json": {"vision_config": {}}}, {}, "sees in a way that is not known here"),
         ({"model__safetensors": b"no weights"}, {}, "the model cannot be loaded"),
         ({"model__safetensors": None}, {}, "the model cannot be loaded"),
         ({}, {"context": 5000}, "reads at most 4096 tokens: lower `context` from 5000"),

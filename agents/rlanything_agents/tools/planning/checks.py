@@ -100,14 +100,20 @@ def _tasks(config: RunConfig) -> Iterator[Finding]:
 
 
 def _environment(config: RunConfig) -> Iterator[Finding]:
-    from rlanything_agents.rollout.environments import make_envs
+    from rlanything_agents.models.pretrained import load_template
+    from rlanything_agents.rollout.environments import check_eyes, make_envs
 
     domain = get_domain(config.domain)
     try:
         (env,) = make_envs(config, 1)
     except (TypeError, LookupError) as error:
         raise ConfigError(f"{domain.env_id}: {error}; correct the section `environment`") from error
+    policy = config.policy
     try:
+        if not isinstance(policy, CheckpointConfig):
+            check_eyes(config, env, sees=False)
+        elif checkpoint_source(policy.checkpoint, precision_of(policy.dtype))[1]:
+            check_eyes(config, env, load_template(policy).images is not None)
         _, info = env.reset(options={"task": domain.generate(0, **config.curriculum.knobs[0].knobs)})
         if info.get("outcome") == "error":
             raise InfrastructureError(f"{domain.env_id} could not begin an episode: {info}"[:300])

@@ -15,8 +15,10 @@ from rlanything_agents.config import AnyModel, CheckpointConfig, RunConfig, Shar
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.shared_memory import memory_of_machine
 from rlanything_agents.models.checkpoint import CheckpointError, checkpoint_source
+from rlanything_agents.models.image_reader import sees
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.training.ranks.launch import launched
+from rlanything_envs.message import grid_size
 from rlanything_envs.views import get_view
 from rlanything_task_pools import get_domain
 
@@ -31,9 +33,28 @@ class NotEstimated(ValueError):
     """Memory or time of a run cannot be estimated here; the message says why."""
 
 
+class Tower(NamedTuple):
+    """Sizes of a tower that reads images: its parameters, the sides of its linear maps, its blocks, the numbers in a
+    patch and the patches of a token; all 0 for a model that reads text alone.
+    """
+
+    parameters: int = 0
+    linear: tuple[tuple[int, int], ...] = ()
+    layers: int = 1
+    patch: int = 0
+    merged: int = 0
+
+    def image_bytes(self, tokens: int, width: int, kept: bool) -> float:
+        """Bytes of images in an update: their patches in float32, and the inputs and outputs of all linear maps; of one
+        block alone where a tower is frozen or recomputes the others.
+        """
+        activations = 1.25 * width * sum(a + b for a, b in self.linear) / (1 if kept else self.layers)
+        return tokens * self.merged * (4 * self.patch + activations)
+
+
 class Shape(NamedTuple):
-    """Sizes of a causal language model; ``linear`` has the sides of the linear maps of its blocks, ``cached`` is the
-    count of numbers in the cache per token.
+    """Sizes of a language model; ``linear`` has the sides of the linear maps of its blocks, ``cached`` is the count of
+    numbers in the cache per token. ``parameters`` are all, those of the tower included.
     """
 
     parameters: int
@@ -41,15 +62,16 @@ class Shape(NamedTuple):
     layers: int
     vocabulary: int
     cached: int
+    tower: Tower = Tower()
 
     def adapter_parameters(self, rank: int) -> int:
         """Parameters of low-rank adapters on all linear maps of the blocks (arXiv 2106.09685, section 4.1)."""
         return sum(rank * (a + b) for a, b in self.linear)
 
-    def optimizer_bytes(self, width: int, adapters: int | None = None) -> float:
-        """Bytes of AdamW's two moments, and of master weights of two-byte weights."""
-        numbers = self.parameters if adapters is None else adapters
-        return (8 if width == 4 else 12) * numbers
+    @staticmethod
+    def optimizer_bytes(width: int, learning: int) -> float:
+        """Bytes of AdamW's two moments, and of master weights of two-byte weights, for so many parameters."""
+        return (8 if width == 4 else 12) * learning
 
     def activation_bytes(self, tokens: int, width: int) -> float:
         """Bytes that the blocks keep for the backward pass: inputs and outputs of linear maps, and a quarter more for
@@ -61,21 +83,38 @@ class Shape(NamedTuple):
 def shape_of(settings: PretrainedConfig) -> Shape:
     """Shape of a model by its configuration; the model is made without storage and counted."""
     import torch
-    from transformers import AutoModelForCausalLM
+
+    from rlanything_agents.models.pretrained import model_class
 
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(settings)
+        model = model_class(settings).from_config(settings)
     text: Any = settings.get_text_config()
     kv_heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     head = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    blocks = (module for module in model.base_model.modules() if isinstance(module, torch.nn.Linear))
     return Shape(
         parameters=sum(weight.numel() for weight in model.parameters()),
-        linear=tuple((module.in_features, module.out_features) for module in blocks),
+        linear=_linear(model.get_decoder()),
         layers=text.num_hidden_layers,
         vocabulary=text.vocab_size,
         cached=2 * text.num_hidden_layers * kv_heads * head,
+        tower=_tower(model.base_model.visual, settings.vision_config) if sees(settings) else Tower(),
     )
+
+
+def _tower(tower: Any, settings: Any) -> Tower:
+    return Tower(
+        parameters=sum(weight.numel() for weight in tower.parameters()),
+        linear=_linear(tower),
+        layers=settings.depth,
+        patch=3 * settings.temporal_patch_size * settings.patch_size**2,
+        merged=settings.spatial_merge_size**2,
+    )
+
+
+def _linear(part: Any) -> tuple[tuple[int, int], ...]:
+    import torch
+
+    return tuple((one.in_features, one.out_features) for one in part.modules() if isinstance(one, torch.nn.Linear))
 
 
 class Phase(NamedTuple):
@@ -110,9 +149,13 @@ class Planned:
         self.shared = role == "judge" and isinstance(config.reward_model, SharedConfig)
         four = sum(a * b for a, b in self.shape.linear) if self.quantized else 0
         self.weights = FOUR_BITS * four + self.width * (self.shape.parameters - four)
-        self.longest = min(_longest(config, model.max_tokens), own.context if own else 4096)
+        self.frozen = self.shape.tower.parameters if own and own.freeze_vision else 0
+        self.screens = _screens(config, role) if self.shape.tower.parameters else 0
+        self.seen = self.screens * _screen_tokens(config) if self.screens else 0
+        self.longest = min(self.seen + _longest(config, model.max_tokens), own.context if own else 4096)
         self.stepped = self.width if self.adapters is None else 4
-        self.optimizer = self.shape.optimizer_bytes(self.stepped, self.adapters) if trainer else 0.0
+        self.learning = self.shape.parameters - self.frozen if self.adapters is None else self.adapters
+        self.optimizer = self.shape.optimizer_bytes(self.stepped, self.learning) if trainer else 0.0
         self.stored = self.optimizer + (self.weights if self.adapters is None else 4 * self.adapters)
 
     def writes(self, config: RunConfig, limit: float | None) -> Phase:
@@ -126,16 +169,18 @@ class Planned:
             limit = limit and limit * config.engine.gpu_memory_utilization
         cache = float(self.shape.cached * self.width * many * self.longest)
         parts = {"weights": self.weights / cards, "cache": cache / cards}
-        return Phase(f"{self.role} writes", parts, limit, f"{many} sequences of {self.longest:,} tokens")
+        seen = f", {self.seen:,} of {self.screens} screens" if self.seen else ""
+        return Phase(f"{self.role} writes", parts, limit, f"{many} sequences of {self.longest:,} tokens{seen}")
 
     def learns(self, trainer: TrainerConfig, other: float, limit: float | None) -> Phase:
         """An update, with so many bytes of the other model in memory."""
         shape, launch, tokens = self.shape, launched(), max(self.longest, trainer.micro_batch_tokens)
         cards = launch.size if launch.strategy == "fsdp" else 1
         stepped, here = (4 if cards > 1 else self.stepped), 0 if launch.offload else 1
-        learning = shape.parameters if self.adapters is None else self.adapters
-        state = shape.optimizer_bytes(stepped, self.adapters)
-        frozen = 0.0 if self.adapters is None else self.weights
+        learning = self.learning
+        state = shape.optimizer_bytes(stepped, learning)
+        frozen = self.width * self.frozen if self.adapters is None else self.weights
+        images = self.seen * max(1, tokens // self.longest)
         kept = shape.activation_bytes(tokens, self.width) / (shape.layers if trainer.checkpointing else 1)
         parts = {
             "weights": here * (stepped * learning + frozen) / cards,
@@ -143,11 +188,13 @@ class Planned:
             "optimizer": here * state / cards,
             "anchor": self.width * shape.parameters * (trainer.anchor > 0 and self.adapters is None),
             "micro-batch": kept + 2 * 4 * tokens * shape.vocabulary,
+            "images": shape.tower.image_bytes(images, self.width, not (self.frozen or trainer.checkpointing)),
             "other model": other / cards,
         }
         if cards > 1 or self.quantized:
             parts["gathered or unpacked"] = self.width * max(a * b for a, b in shape.linear)
-        return Phase(f"{self.role} learns", parts, limit, f"{tokens:,} tokens in a micro-batch")
+        seen = f", {images:,} of images" if images else ""
+        return Phase(f"{self.role} learns", parts, limit, f"{tokens:,} tokens in a micro-batch{seen}")
 
 
 def planned(config: RunConfig) -> list[Planned]:
@@ -190,9 +237,21 @@ def _settings(config: RunConfig, model: AnyModel) -> PretrainedConfig:
         if local:
             raise CheckpointError(f"{source}: no configuration of a model ({str(error)[:200]})") from error
         raise NotEstimated(f"the configuration of {source} is not on this machine") from error
-    if hasattr(settings, "vision_config"):
-        raise CheckpointError(f"{model.checkpoint}: a vision-language model; this loop is for text")
     return settings
+
+
+def _screens(config: RunConfig, role: str) -> int:
+    """Screens in a prompt: those of the policy's window, or the two around a step that is judged."""
+    if "screenshot" not in config.environment_arguments.get("observation", ()):
+        return 0
+    turns, history = config.rollout.max_steps, config.rollout.history
+    return 2 if role == "judge" else turns if history is None else min(turns, history + 1)
+
+
+def _screen_tokens(config: RunConfig) -> int:
+    """Tokens of a screen, as Qwen3-VL reads it: a token for each square of 32 pixels."""
+    columns, rows = (side // 32 for side in grid_size(config.environment_arguments.get("screen", (1920, 1080)), 32))
+    return columns * rows
 
 
 def _longest(config: RunConfig, answer: int) -> int:

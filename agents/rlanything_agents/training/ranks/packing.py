@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import torch
 
 from rlanything_agents.training.samples import Allowed, Sample
+from rlanything_envs.message import Image
 
 __all__ = ["packed", "unpacked"]
 
@@ -21,7 +22,10 @@ NO_STEP = -1
 
 
 def packed(samples: Sequence[Sample]) -> dict[str, torch.Tensor]:
-    """Pack samples into tensors: their lengths, all their tokens in one tensor, and each set of allowed tokens once."""
+    """Pack samples into tensors: their lengths, all their tokens in one tensor, and each set of allowed tokens and each
+    image once, as its PNG."""
+    pngs = [image.png for sample in samples for image in sample.images]
+    files = {png: number for number, png in enumerate(dict.fromkeys(pngs))}
     choices = [choice for sample in samples for choice in sample.allowed or ()]
     table: dict[Allowed, int] = {}
     own = {id(choice): choice for choice in choices if choice is not None}  # many positions share one tuple
@@ -39,10 +43,11 @@ def packed(samples: Sequence[Sample]) -> dict[str, torch.Tensor]:
                     s.allowed is not None,
                     -1 if s.episode is None else s.episode,
                     s.steps is not None,
+                    len(s.images),
                 ]
                 for s in samples
             ],
-            (-1, 5),
+            (-1, 6),
         ),
         "steps": _whole([NO_STEP if step is None else step for s in samples for step in s.steps or ()]),
         "ids": _whole([*chain.from_iterable([*s.prompt_ids, *s.completion_ids] for s in samples)]),
@@ -50,6 +55,9 @@ def packed(samples: Sequence[Sample]) -> dict[str, torch.Tensor]:
         "chosen": _whole(chosen),
         "choices": _whole([*chain.from_iterable(table)]),
         "choice_lengths": _whole([len(choice) for choice in table]),
+        "images": _whole([files[png] for png in pngs]),
+        "pngs": torch.frombuffer(bytearray(b"".join(files)), dtype=torch.uint8) if files else torch.empty(0),
+        "png_lengths": _whole([len(png) for png in files]),
     }
 
 
@@ -64,8 +72,12 @@ def unpacked(tensors: Mapping[str, Any]) -> list[Sample]:
     ids, chosen = tensors["ids"].numpy(), tensors["chosen"].numpy()
     weights, advantages, logprobs = tensors["columns"].numpy()
     step_of_token = tensors["steps"].tolist()
+    ends = np.cumsum(tensors["png_lengths"].numpy())
+    pngs = np.split(tensors["pngs"].numpy(), ends[:-1]) if len(ends) else []
+    pictures = [Image(png.tobytes()) for png in pngs]
+    seen = iter(tensors["images"].tolist())
     samples, token, place, bound, stepped = [], 0, 0, 0, 0
-    for prompt, completion, constrained, episode, several in tensors["lengths"].tolist():
+    for prompt, completion, constrained, episode, several, images in tensors["lengths"].tolist():
         part = slice(place, place + completion)
         steps = step_of_token[stepped : stepped + completion] if several else None
         choices = chosen[bound : bound + completion].tolist() if constrained else None
@@ -79,6 +91,7 @@ def unpacked(tensors: Mapping[str, Any]) -> list[Sample]:
                 allowed=None if choices is None else [None if k == FREE else table[k] for k in choices],
                 episode=None if episode < 0 else episode,
                 steps=None if steps is None else [None if step == NO_STEP else step for step in steps],
+                images=tuple(pictures[number] for number in islice(seen, images)),
             )
         )
         token, place = token + prompt + completion, place + completion

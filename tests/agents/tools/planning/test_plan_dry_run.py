@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from families import checkpoint
+from transformers import Qwen3VLConfig
 from typer.testing import CliRunner
 
 from rlanything_agents.config import RunConfig, load_config
@@ -250,7 +251,34 @@ def test_the_published_values() -> None:
     assert "</answer>" in coding.rollout.stop
     assert alfworld.feedback == PRESETS["reference"]
     assert osworld.feedback == PRESETS["reference"].model_copy(update={"policy_band": None})
+    assert osworld.rollout.history == 2, "the last 3 screens"
+    assert osworld.environment_arguments["relative_coordinates"] == 1000
     assert (coding.feedback.policy_band, coding.feedback.judge_band) == ((0.2, 0.8), (0.2, 0.8))
+
+
+def test_memory_of_the_papers_model_that_sees(tmp_path: Path) -> None:
+    """Sizes of Qwen3-VL-8B: 3 screens of 2,040 tokens in a prompt of the policy, 2 in one of the judge."""
+    Qwen3VLConfig(
+        text_config={"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8,
+                     "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936},
+        vision_config={"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "num_heads": 16,
+                       "out_hidden_size": 4096, "deepstack_visual_indexes": [8, 16, 24]},
+    ).save_pretrained(tmp_path)  # fmt: skip
+    models = [f"{key}.checkpoint={tmp_path}" for key in ("policy", "reward_model")]
+    config = load_config(ROOT / "configs" / "paper" / "osworld.yaml", models)
+    policy, judge = memory.planned(config)
+    assert (policy.seen, judge.seen) == (3 * 2040, 2 * 2040)
+    assert policy.longest > policy.seen, "text stands beside the screens"
+    assert policy.shape.parameters == pytest.approx(8.77e9, rel=0.01)
+    assert policy.learning == policy.shape.parameters
+    assert policy.learns(config.policy_trainer, 0.0, None).parts["images"] > 4 * 3 * 2040 * 4 * 1536, (
+        "patches in float32"
+    )
+    frozen, _ = memory.planned(
+        load_config(ROOT / "configs" / "paper" / "osworld.yaml", [*models, "policy.freeze_vision=true"])
+    )
+    assert policy.learning - frozen.learning == frozen.shape.tower.parameters == pytest.approx(0.58e9, rel=0.01)
+    assert frozen.optimizer < policy.optimizer
 
 
 def test_every_published_value_says_where_it_is_from() -> None:
