@@ -14,11 +14,11 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 95_966,
+    "lines of the four packages": 96_609,
     "lines of studies, benchmarks, scripts and examples": 7_544,
-    "lines of tests": 66_783,
-    "files of the four packages": 722,
-    "settings of a run": 173,
+    "lines of tests": 67_285,
+    "files of the four packages": 723,
+    "settings of a run": 175,
     "commands": 18,
 }
 
