@@ -17,7 +17,7 @@ import PIL.Image
 
 from rlanything_envs.errors import SettingError
 
-__all__ = ["Content", "Image", "Part", "grid_size", "images_of", "parts_of", "text_of"]
+__all__ = ["Content", "Image", "Part", "content_of", "grid_size", "images_of", "parts_of", "plain", "text_of"]
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -58,6 +58,10 @@ class Image:
         elif self.source.dtype != np.uint8 or self.source.shape[2:] != (3,) or not self.source.size:
             shape = f"{self.source.dtype} of shape {self.source.shape}"
             raise ValueError(f"the pixels of an image are uint8 of shape (height, width, 3), not {shape}")
+        else:
+            pixels = self.source.copy()
+            pixels.flags.writeable = False
+            object.__setattr__(self, "source", pixels)
         width, height = self.size
         if width * height > MOST_PIXELS:
             raise ValueError(f"an image of {width} by {height} pixels is too large: at most {MOST_PIXELS} pixels")
@@ -76,13 +80,12 @@ class Image:
         Raises:
             ValueError: The PNG is damaged.
         """
-        if isinstance(self.source, bytes):
-            try:
-                pixels = np.array(PIL.Image.open(io.BytesIO(self.source), formats=["PNG"]).convert("RGB"), np.uint8)
-            except (OSError, SyntaxError, PIL.Image.DecompressionBombError) as error:
-                raise ValueError(f"the PNG of an image is damaged: {error}") from None
-        else:
-            pixels = self.source.copy()
+        if not isinstance(self.source, bytes):
+            return self.source
+        try:
+            pixels = np.array(PIL.Image.open(io.BytesIO(self.source), formats=["PNG"]).convert("RGB"), np.uint8)
+        except (OSError, SyntaxError, PIL.Image.DecompressionBombError) as error:
+            raise ValueError(f"the PNG of an image is damaged: {error}") from None
         pixels.flags.writeable = False
         return pixels
 
@@ -157,6 +160,24 @@ def grid_size(size: tuple[int, int], factor: int, most_pixels: int | None = None
     shrunk = math.sqrt(size[0] * size[1] / most_pixels)
     width, height = (max(factor, math.floor(side / shrunk / factor) * factor) for side in size)
     return width, height
+
+
+def content_of(parts: Sequence[Part]) -> Content:
+    """A content of these parts: a text where there is no image; empty texts are left out."""
+    kept = tuple(part for part in parts if part)
+    return kept if images_of(kept) else text_of(kept)
+
+
+def plain(content: Content) -> Any:
+    """A content as JSON, with the digest of an image in its place: for logs and keys."""
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image", "size": list(part.size), "sha256": part.digest}
+        for part in content
+    ]
 
 
 def text_of(content: Content | Sequence[Part]) -> str:

@@ -16,8 +16,8 @@ from rlanything_envs.message import Image
 
 __all__ = ["Completion", "Messages", "Prompt", "SamplingParams", "SeenPrompt", "TextGenerator", "cut_at_stop"]
 
-Messages = Sequence[Mapping[str, str]]
-"""A chat: mappings with ``role`` and ``content``."""
+Messages = Sequence[Mapping[str, Any]]
+"""A chat: mappings with ``role`` and ``content``, a text or a tuple of texts and images (`rlanything_envs.message`)."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.generator import Prompt, SamplingParams
+from rlanything_envs.message import plain as plain_content
 
 try:
     import fcntl
@@ -52,7 +53,7 @@ class Record:
     Attributes:
         key: `prompt_key` of the prompt and its sampling parameters.
         model: Name of the model.
-        prompt: The chat or the token ids, without secrets.
+        prompt: The chat or the token ids, without secrets; images are there by their digests.
         text: The completion's text, without secrets.
         sample: Index of the sample among those of one call with that key.
         params: Sampling parameters without ``n``.
@@ -82,7 +83,7 @@ class Record:
         """JSON-ready mapping."""
         usage = {item.name: getattr(self.usage, item.name) for item in fields(self.usage)}
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
-        return {"v": _VERSION, **plain, "prompt": list(self.prompt), "params": dict(self.params), "usage": usage}
+        return {"v": _VERSION, **plain, "prompt": _plain(self.prompt), "params": dict(self.params), "usage": usage}
 
     @classmethod
     def from_dict(cls, data: Any) -> Record:
@@ -183,9 +184,18 @@ def prompt_key(prompt: Prompt, params: SamplingParams) -> str:
         prompt: The prompt.
         params: Parameters of this prompt alone, see `SamplingParams.each`.
     """
-    plain = [item if isinstance(item, int) else dict(item) for item in prompt]
-    text = json.dumps([plain, params.settings], sort_keys=True, separators=(",", ":"))
+    text = json.dumps([_plain(prompt), params.settings], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _plain(prompt: Sequence[Any]) -> list[Any]:
+    """A prompt as JSON."""
+    return [
+        {name: value if isinstance(value, str) else plain_content(value) for name, value in item.items()}
+        if isinstance(item, Mapping)
+        else item
+        for item in prompt
+    ]
 
 
 def read_log(path: str | os.PathLike[str]) -> Iterator[Record]:

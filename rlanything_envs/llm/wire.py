@@ -21,6 +21,7 @@ from rlanything_envs.llm.endpoint import Endpoint
 from rlanything_envs.llm.errors import GeneratorError, RequestFailed
 from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams, SeenPrompt
 from rlanything_envs.llm.schema import pattern_of_schema
+from rlanything_envs.message import Content, Image, images_of, plain, text_of
 
 __all__ = [
     "STRUCTURED",
@@ -48,6 +49,9 @@ MAX_PATTERN = 32_000
 
 _BYTES_PER_TOKEN = 4
 """Bytes of English text per token in common vocabularies; used for estimates only."""
+
+_IMAGE_GRID = 28
+"""Side in pixels of the square that becomes a token, for estimates: that of Qwen2.5-VL, smaller than that of others."""
 
 _TOKENS_PER_MESSAGE = 8
 """Estimated tokens of the role markers of a chat template, which use 3 to 6 a message."""
@@ -139,17 +143,38 @@ def check_prompt(prompt: Prompt, at: int) -> Prompt:
         raise ValueError(f"prompt {at}: a prompt is a list of at least one message or token id")
     if all(type(token) is int and token >= 0 for token in items):
         return list(items)
-    messages: list[dict[str, str]] = []
+    messages: list[dict[str, Any]] = []
     for message in items:
         good = isinstance(message, Mapping) and {"role", "content"} <= message.keys()
-        if not good or not all(isinstance(text, str) for item in message.items() for text in item):
-            raise ValueError(f"prompt {at}: each message is a mapping of texts with 'role' and 'content'")
+        if not good or not all(isinstance(name, str) and _is_content(value, name) for name, value in message.items()):
+            raise ValueError(
+                f"prompt {at}: each message is a mapping of texts with 'role' and 'content', which may be a tuple of "
+                "texts and images"
+            )
         messages.append(dict(message))
     try:
-        json.dumps(messages, ensure_ascii=False).encode()
+        json.dumps([[plain(value) for value in message.values()] for message in messages], ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ValueError(f"prompt {at}: its text holds half of a surrogate pair, which UTF-8 cannot encode") from None
     return messages
+
+
+def _is_content(value: Any, name: str) -> bool:
+    if isinstance(value, tuple) and name == "content" and value:
+        return all(isinstance(part, str | Image) for part in value)
+    return isinstance(value, str)
+
+
+def _parts(content: Content) -> Any:
+    """A content as services take it."""
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": part.data_url}}
+        for part in content
+    ]
 
 
 def prompt_tokens(prompt: Prompt) -> int:
@@ -157,8 +182,10 @@ def prompt_tokens(prompt: Prompt) -> int:
     if isinstance(prompt[0], int):
         return len(prompt)
     messages: Messages = prompt  # type: ignore[assignment]
-    size = sum(len(value.encode()) for message in messages for value in message.values())
-    return math.ceil(size / _BYTES_PER_TOKEN) + _TOKENS_PER_MESSAGE * len(messages)
+    contents = [value for message in messages for value in message.values()]
+    size = sum(len(text_of(content).encode()) for content in contents)
+    images = sum(image.tokens(_IMAGE_GRID) for content in contents for image in images_of(content))
+    return math.ceil(size / _BYTES_PER_TOKEN) + images + _TOKENS_PER_MESSAGE * len(messages)
 
 
 def text_tokens(text: str) -> int:
@@ -209,7 +236,9 @@ def request(
     if isinstance(prompt[0], int):
         path, body["prompt"] = "/completions", prompt
     else:
-        path, body["messages"] = "/chat/completions", prompt
+        path = "/chat/completions"
+        messages: Messages = prompt  # type: ignore[assignment]
+        body["messages"] = [{name: _parts(value) for name, value in message.items()} for message in messages]
     if params.top_k:
         body["top_k"] = params.top_k
     if params.stop:

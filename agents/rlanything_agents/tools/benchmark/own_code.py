@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything_agents.tools.benchmark.agent import Solo
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
-from rlanything_agents.tools.benchmark.player import ChatPlayer, Message, Response
+from rlanything_agents.tools.benchmark.player import ChatPlayer, History, Message, Response
 from rlanything_envs.errors import InfrastructureError
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import Episode
+    from rlanything_agents.tools.benchmark.settings import ChatSettings
 
 __all__ = ["PythonAgent"]
 
@@ -29,19 +30,22 @@ class PythonAgent(Solo):
     (which time-outs and broken connections are) leaves an episode without outcome; every other exception ends the
     benchmark.
 
+    With screenshots the content of a message is a tuple of a `rlanything_envs.message.Image` and a text.
+
     Args:
         place: ``module:name``; modules of the working directory are found too.
-        history: See `ChatPlayer`.
+        settings: History and number of screens.
 
     Raises:
         BenchmarkError: The name does not exist, or cannot be called.
     """
 
     executor = "threads"
+    sees = True
 
-    def __init__(self, place: str, history: int | None = None) -> None:
+    def __init__(self, place: str, settings: ChatSettings) -> None:
         self.name = f"python:{place}"
-        self._history = history
+        self._settings = settings
         module, colon, attribute = place.partition(":")
         if not (module and colon and attribute):
             raise BenchmarkError(f"{self.name}: expected python:module:name")
@@ -62,12 +66,12 @@ class PythonAgent(Solo):
     def player(self, episode: Episode) -> PythonPlayer:
         """A player that calls the function, or a new instance of the class."""
         if not inspect.isclass(self._made):
-            return PythonPlayer(self.name, self._made, self._history)
+            return PythonPlayer(self.name, self._made, self._settings)
         instance = _called(self.name, self._made)
         if hasattr(instance, "start"):
             task = episode.task
             _called(self.name, instance.start, {"domain": task.domain, "goal": task.goal, "seed": episode.seed})
-        return PythonPlayer(self.name, instance.act, self._history)
+        return PythonPlayer(self.name, instance.act, self._settings)
 
 
 class PythonPlayer(ChatPlayer):
@@ -75,8 +79,8 @@ class PythonPlayer(ChatPlayer):
 
     counts = False
 
-    def __init__(self, name: str, act: Callable[[list[Message]], Any], history: int | None) -> None:
-        super().__init__(history)
+    def __init__(self, name: str, act: Callable[[list[Message]], Any], settings: ChatSettings) -> None:
+        super().__init__(History(settings.max_history, settings.images))
         self._name, self._act = name, act
 
     def reply(self, messages: list[Message]) -> Response:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rlanything_envs.message import Part, content_of, images_of, text_of
+from rlanything_envs.osworld.actions import without_thoughts
 
 if TYPE_CHECKING:
     from rlanything_envs.conversation import Turn
     from rlanything_envs.llm.budget import Usage
     from rlanything_envs.llm.choices import Form
 
-__all__ = ["ChatPlayer", "History", "Message", "Player", "Response"]
+__all__ = ["ChatPlayer", "History", "Message", "Player", "Response", "line_of"]
 
-Message = dict[str, str]
-"""``role`` and ``content``."""
+Message = dict[str, Any]
+"""``role`` and ``content``, a text or, with a screen, a tuple of images and texts."""
+
+
+_LINE = 200
+"""Characters of a line that stands for a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,36 +54,81 @@ class Player(Protocol):
 class History:
     """Chat of an episode, cut to the part that the agent reads.
 
+    Once there are screens, the chat has the last of them with the answers to them, and of each earlier turn a line of
+    text, as the published agents for desktops have it.
+
     Args:
         exchanges: Exchanges read before the latest message, besides the first message; None for all.
+        images: Screens in the chat, the present one counted.
+        grid: Factor of the sides of the screens (`rlanything_envs.message.grid_size`); 0 leaves them as they are.
+
+    Attributes:
+        system: Text of a system message; empty for none.
     """
 
-    def __init__(self, exchanges: int | None = None) -> None:
-        self._exchanges = exchanges
+    system = ""
+
+    def __init__(self, exchanges: int | None = None, images: int = 3, grid: int = 0) -> None:
+        self._exchanges, self._images, self._grid = exchanges, images, grid
         self._messages: list[Message] = []
+        self._sees = False
 
     def read(self, turn: Turn) -> list[Message]:
         """Append a message of the environment; returns the chat that ends with it."""
-        self._messages.append({"role": "user", "content": turn.text})
-        first, rest = self._messages[0], self._messages[1:]
-        if self._exchanges is None or len(rest) <= 2 * self._exchanges:
-            return [dict(message) for message in self._messages]
-        # The kept part begins with a message of the environment, merged into the first one, so that roles alternate.
-        kept = rest[-(2 * self._exchanges + 1) :]
-        left_out = (len(rest) - len(kept) + 1) // 2
-        merged = f"{first['content']}\n\n({left_out} of your turns are left out here.)\n\n{kept[0]['content']}"
-        return [{"role": "user", "content": merged}, *(dict(message) for message in kept[1:])]
+        self._messages.append({"role": "user", "content": content_of(self._parts(turn, first=not self._messages))})
+        exchanges = self._exchanges
+        if self._sees:
+            exchanges = self._images - 1 if exchanges is None else min(exchanges, self._images - 1)
+        kept = self._messages if exchanges is None else self._messages[-(2 * exchanges + 1) :]
+        past = [message["content"] for message in self._messages[: -len(kept)] if message["role"] == "assistant"]
+        head, text = kept[0]["content"], self.opening(text_of(self._messages[0]["content"]), past)
+        later = text_of(head) if past else ""
+        for message in self._messages[: -len(kept)]:
+            message["content"] = text_of(message["content"])  # screens that have left the window are not kept
+        first = {"role": "user", "content": content_of((*images_of(head), _paragraphs(text, later)))}
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, first, *(dict(message) for message in kept[1:])]
+
+    def opening(self, text: str, past: list[str]) -> str:
+        """Beginning of the chat: the first message, and what stands for the answers that are left out."""
+        if self._sees:
+            return _paragraphs(text, "Previous actions:\n" + numbered(past) if past else "")
+        return _paragraphs(text, f"({len(past)} of your turns are left out here.)" if past else "")
 
     def wrote(self, text: str) -> None:
         """Append an answer of the agent."""
         self._messages.append({"role": "assistant", "content": text})
+
+    def _parts(self, turn: Turn, first: bool) -> tuple[Part, ...]:
+        if turn.screen is None:
+            return (turn.text,)
+        self._sees = True
+        return (turn.screen.on_grid(self._grid) if self._grid else turn.screen, turn.text)
+
+
+def numbered(past: list[str]) -> str:
+    """A numbered line for each of some answers."""
+    return "\n".join(f"Step {number}: {line_of(answer)}" for number, answer in enumerate(past, 1))
+
+
+def line_of(answer: str) -> str:
+    """A line for a turn that has left the window: what the answer says after ``Action:``, else its beginning."""
+    said = without_thoughts(answer)
+    for line in said.split("\n"):
+        if line.strip().lower().startswith("action:") and (rest := line.strip()[len("action:") :].strip()):
+            return rest[:_LINE]
+    return " ".join(said.split())[:_LINE]
+
+
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)
 
 
 class ChatPlayer(ABC):
     """A player that answers a chat.
 
     Args:
-        history: Exchanges that it reads, see `History`.
+        history: The chat that it reads.
 
     Attributes:
         form: Form of the next answer, where the environment offers one.
@@ -85,8 +137,8 @@ class ChatPlayer(ABC):
     counts = True
     form: Form | None = None
 
-    def __init__(self, history: int | None = None) -> None:
-        self._history = History(history)
+    def __init__(self, history: History) -> None:
+        self._history = history
 
     def act(self, turn: Turn) -> Response:
         """Answer a message."""

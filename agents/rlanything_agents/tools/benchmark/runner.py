@@ -12,6 +12,7 @@ from typing import Any
 
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter, Stage
+from rlanything_agents.tools.benchmark import qwen3vl
 from rlanything_agents.tools.benchmark.agent import Lockstep, Solo
 from rlanything_agents.tools.benchmark.episode import Episode, World, episodes_of, has_screens, most_turns
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -26,7 +27,7 @@ from rlanything_task_pools.panel import Panel
 
 __all__ = ["FORMS", "run_benchmark"]
 
-FORMS = ("random", "expert", "openai:MODEL", "hf:CHECKPOINT", "run:FOLDER", "python:MODULE:NAME")
+FORMS = ("random", "expert", "openai:MODEL", "qwen3vl:MODEL", "hf:CHECKPOINT", "run:FOLDER", "python:MODULE:NAME")
 """Forms of the names of agents."""
 
 FIRST_S, LATER_S = 8.0, 30.0
@@ -76,7 +77,10 @@ def run_benchmark(
     if episodes < 1 or (workers is not None and workers < 1) or seed < 0:
         raise BenchmarkError("episodes and workers are at least 1, and a seed at least 0")
     chat, reporter = chat or ChatSettings(), reporter or Reporter.silent()
-    world = World(panel.domain, {**panel.environment, **(environment or {})}, str(out / "episodes"))
+    own = qwen3vl.ENVIRONMENT if agent.startswith("qwen3vl:") else {}
+    world = World(panel.domain, {**panel.environment, **own, **(environment or {})}, str(out / "episodes"))
+    with replace(world, record="").open() as conversation:  # fails early where the environment rejects its arguments
+        turns, screens = most_turns(conversation.env), has_screens(conversation.env)
     settings = {
         "panel": panel.name,
         "hash": panel.hash,
@@ -84,10 +88,8 @@ def run_benchmark(
         "episodes": episodes,
         "seed": seed,
         "environment": dict(world.arguments),
-        "chat": chat.result_settings(agent),
+        "chat": chat.result_settings(agent, screens),
     }
-    with replace(world, record="").open() as conversation:  # fails early where the environment rejects its arguments
-        turns, screens = most_turns(conversation.env), has_screens(conversation.env)
     wanted = episodes_of(panel, episodes, seed)
     with ResultFolder.open(out, settings, restart=restart) as folder:
         results = folder.results()
@@ -100,7 +102,7 @@ def run_benchmark(
             player.check(wanted)
             folder.claim(settings)  # not earlier: a mistyped agent must not bind the folder
             used: ChatSettings = getattr(player, "settings", chat)
-            settings = {**settings, "chat": used.result_settings(agent)}
+            settings = {**settings, "chat": used.result_settings(agent, screens)}
             title = f"{agent} on {len(wanted)} episodes"
             if chat.max_tokens != used.max_tokens:
                 title += f", answers of at most {used.max_tokens} tokens"
@@ -175,10 +177,10 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
             return RandomAgent()
         case "expert", False:
             return Expert()
-        case "openai", True:
+        case ("openai" | "qwen3vl") as service, True:
             from rlanything_agents.tools.benchmark.service import ServiceAgent
 
-            return ServiceAgent(rest, settings, log)
+            return ServiceAgent(rest, settings, log, kind=service)
         case "hf", True:
             from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
 
@@ -190,14 +192,14 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
         case "python", True:
             from rlanything_agents.tools.benchmark.own_code import PythonAgent
 
-            return PythonAgent(rest, settings.max_history)
+            return PythonAgent(rest, settings)
     raise BenchmarkError(f"no agent is called {name!r:.200}: choose one of {', '.join(FORMS)}")
 
 
 def _packages_of(name: str) -> tuple[str, ...]:
     """Packages that an agent of this kind needs besides those of the environments."""
     models = ("torch", "transformers")
-    return {"openai": ("openai",), "hf": models, "run": models}.get(name.partition(":")[0], ())
+    return {"openai": ("openai",), "qwen3vl": ("openai",), "hf": models, "run": models}.get(name.partition(":")[0], ())
 
 
 def _summary(

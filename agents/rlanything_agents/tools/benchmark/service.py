@@ -1,4 +1,4 @@
-"""``openai:MODEL``: any model behind an OpenAI-compatible service."""
+"""``openai:MODEL`` and ``qwen3vl:MODEL``: any model behind an OpenAI-compatible service."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.tools.benchmark.agent import Solo
 from rlanything_agents.tools.benchmark.errors import Outgrown
-from rlanything_agents.tools.benchmark.player import ChatPlayer, Message, Response
+from rlanything_agents.tools.benchmark.player import ChatPlayer, History, Message, Response
+from rlanything_agents.tools.benchmark.qwen3vl import Qwen3VLHistory
 from rlanything_agents.tools.benchmark.settings import MOST
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Budget, Usage
@@ -41,6 +42,8 @@ class ServiceAgent(Solo):
         model: Name of the model at the service.
         settings: Address, sampling, budget.
         log: File of prompts and answers.
+        kind: How the model is prompted: by the environment's messages, or as in `qwen3vl`.
+        retries: Number and waits of retries.
 
     Raises:
         ValueError: The address is malformed, or a setting is out of range.
@@ -51,9 +54,18 @@ class ServiceAgent(Solo):
 
     executor = "threads"
     parallel = 8
+    sees = True
 
-    def __init__(self, model: str, settings: ChatSettings, log: Path, *, retries: Retries | None = None) -> None:
-        self.name = f"openai:{model}"
+    def __init__(
+        self,
+        model: str,
+        settings: ChatSettings,
+        log: Path,
+        *,
+        kind: Literal["openai", "qwen3vl"] = "openai",
+        retries: Retries | None = None,
+    ) -> None:
+        self.name = f"{kind}:{model}"
         self.settings = settings = settings.sized(MOST)
         self.log = _MeteredLog(log)
         self._generator = OpenAIGenerator(
@@ -72,7 +84,9 @@ class ServiceAgent(Solo):
 
     def player(self, episode: Episode) -> ServicePlayer:
         """A player that samples with the seeds of the episode."""
-        return ServicePlayer(self._generator, self.log, self.settings, episode.seed)
+        chat = self.settings
+        history = Qwen3VLHistory(chat) if self.name.startswith("qwen3vl:") else History(chat.max_history, chat.images)
+        return ServicePlayer(self._generator, self.log, chat, episode.seed, history)
 
     def close(self) -> None:
         """Cancel pending requests."""
@@ -82,8 +96,10 @@ class ServiceAgent(Solo):
 class ServicePlayer(ChatPlayer):
     """A model behind a service, in one episode."""
 
-    def __init__(self, generator: OpenAIGenerator, log: _MeteredLog, settings: ChatSettings, seed: int) -> None:
-        super().__init__(settings.max_history)
+    def __init__(
+        self, generator: OpenAIGenerator, log: _MeteredLog, settings: ChatSettings, seed: int, history: History
+    ) -> None:
+        super().__init__(history)
         self._generator, self._log, self._settings, self._seed = generator, log, settings, seed
         self._turns = 0
 

@@ -26,6 +26,7 @@ class ChatSettings:
         max_tokens: Most tokens of an answer; None for `MOST`, and for less where a local model's context is short.
         temperature: Divisor of the logits; 0 takes the most probable token.
         max_history: Exchanges read before the latest message, besides the first message; None for all.
+        images: Screens that a chat holds, the present one counted.
         base_url: Address of an OpenAI-compatible service.
         key_env: Environment variable that holds its key; None for a service without one.
         max_dollars: Most dollars of the whole benchmark, where prices are given; None for no limit.
@@ -38,6 +39,7 @@ class ChatSettings:
     max_tokens: int | None = None
     temperature: float = 1.0
     max_history: int | None = None
+    images: int = 3
     base_url: str = "http://localhost:8000/v1"
     key_env: str | None = None
     max_dollars: float | None = None
@@ -50,6 +52,8 @@ class ChatSettings:
             raise BenchmarkError(f"temperature = {self.temperature}: give 0 or more")
         if self.max_history is not None and self.max_history < 0:
             raise BenchmarkError(f"max_history = {self.max_history}: give 0 or more")
+        if self.images < 1:
+            raise BenchmarkError(f"images = {self.images}: give at least 1")
         if self.max_dollars is not None and self.price is None:
             raise BenchmarkError("a limit on dollars needs prices: give --price-in and --price-out")
 
@@ -62,11 +66,12 @@ class ChatSettings:
         """``max_tokens`` of settings that are `sized`."""
         return MOST if self.max_tokens is None else self.max_tokens
 
-    def result_settings(self, agent: str) -> dict[str, Any]:
-        """The settings that the results of an agent of this name depend on."""
+    def result_settings(self, agent: str, screens: bool = False) -> dict[str, Any]:
+        """The settings that the results of an agent of this name depend on, with screenshots or without."""
         kind = agent.partition(":")[0]
         chat = self if kind == "hf" else self.sized(MOST)
-        names = ("max_tokens", "temperature", "max_history", *(("base_url",) if kind == "openai" else ()))
+        served = kind in ("openai", "qwen3vl")
+        names = ["max_tokens", "temperature", "max_history", *["images"] * screens, *["base_url"] * served]
         return {name: asdict(chat)[name] for name in names}
 
 

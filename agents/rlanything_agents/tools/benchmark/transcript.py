@@ -17,6 +17,7 @@ from rlanything_agents.rollout.screens import packed
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.message import Image
 from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
 from rlanything_envs.verdict import command_of
 from rlanything_task_pools import Task
@@ -59,7 +60,7 @@ class RecordedConversation(Conversation):
             raise
         turns = self._record["turns"]
         turns.append({"action": text, "observation": turn.text, "command": command_of(turn.info)})
-        self._keep_screen(text, len(turns) - 1)
+        self._keep_screen(text, len(turns) - 1, turn.screen)
         if turn.done:
             self._write(outcome=1 if turn.won else -1, score=turn.reward)
         return turn
@@ -68,13 +69,14 @@ class RecordedConversation(Conversation):
         """End the record: the agent has failed for a reason (`Outgrown`) that is not the environment's."""
         self._write(outcome=-1, score=0.0, outgrown=reason)
 
-    def _keep_screen(self, action: str, number: int) -> None:
+    def _keep_screen(self, action: str, number: int, seen: Image | None) -> None:
         clicks = self._clicks.find(action)
         with contextlib.suppress(InfrastructureError):  # of a desktop that the action has broken there is no picture
             client = getattr(self.env.unwrapped, "client", None)
             if client is None:
                 return
-            picture = packed(mark_clicks(client.screenshot_array(), clicks))
+            screen = client.screenshot_array() if seen is None else seen.pixels
+            picture = packed(mark_clicks(screen, clicks))
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / f"{self._name}-{number:03d}.webp").write_bytes(picture)
 

@@ -22,7 +22,7 @@ __all__ = ["benchmark"]
 
 
 def _agents(incomplete: str) -> list[str]:
-    names = ("random", "expert", "openai:", "hf:", "run:", "python:")
+    names = ("random", "expert", "openai:", "qwen3vl:", "hf:", "run:", "python:")
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -30,7 +30,7 @@ def benchmark(
     agent: Annotated[
         str,
         typer.Option(
-            help="random, expert, openai:MODEL, hf:CHECKPOINT, run:FOLDER or python:MODULE:NAME.",
+            help="random, expert, openai:MODEL, qwen3vl:MODEL, hf:CHECKPOINT, run:FOLDER or python:MODULE:NAME.",
             autocompletion=_agents,
         ),
     ],
@@ -69,6 +69,7 @@ def benchmark(
     max_history: Annotated[
         int | None, typer.Option(min=0, help="Exchanges an agent reads besides the first message; all by default.")
     ] = None,
+    images: Annotated[int, typer.Option(min=1, help="Screens that a chat holds, where observations have them.")] = 3,
     price_in: Annotated[float | None, typer.Option(min=0, help="Dollars per million tokens read.")] = None,
     price_out: Annotated[float | None, typer.Option(min=0, help="Dollars per million tokens written.")] = None,
     max_dollars: Annotated[float | None, typer.Option(min=0, help="Stop before more than this is spent.")] = None,
@@ -98,6 +99,7 @@ def benchmark(
             max_tokens=max_tokens,
             temperature=temperature,
             max_history=max_history,
+            images=images,
             base_url=base_url,
             key_env=key_env,
             max_dollars=max_dollars,

@@ -202,6 +202,12 @@ def test_a_first_message_that_does_not_fit_is_no_failure_of_the_agent(
     assert "lower --max-tokens" in found["errors"][0]["error"]
 
 
+def test_a_model_of_text_refuses_screens(checkpoint: Path, tmp_path: Path) -> None:
+    shown = {"observation": ["screenshot", "text"]}
+    with pytest.raises(BenchmarkError, match=r"reads text alone.*: add --env observation=text"):
+        run_benchmark(load_panel("osworld-generated", 1), f"hf:{checkpoint}", tmp_path / "out", environment=shown)
+
+
 def test_the_pace_is_shown_before_the_first_answers_are_whole(
     checkpoint: Path, games: Panel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

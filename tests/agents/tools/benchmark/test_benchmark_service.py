@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from benchmark_parts import desktop_panel, expert_service, timeless
 
-from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_agents.tools.benchmark.settings import ChatSettings
 from rlanything_envs.llm import BudgetExceeded, MissingKey, Price
@@ -75,14 +74,6 @@ def test_a_budget_ends_the_benchmark_and_keeps_what_is_done(games: Panel, tmp_pa
         assert timeless(run_benchmark(games, "openai:expert", tmp_path / "out", chat=more, workers=2)["tasks"]) == (
             timeless(whole["tasks"])
         )
-
-
-def test_who_reads_text_alone_gets_no_screens(tmp_path: Path) -> None:
-    panel = load_panel("osworld-generated", 1)
-    shown = {"observation": ["screenshot", "text"]}
-    with expert_service(panel) as service, pytest.raises(BenchmarkError, match=r"reads text alone.* observation=text"):
-        run_benchmark(panel, "openai:expert", tmp_path, environment=shown, chat=ChatSettings(base_url=service.base_url))
-    assert not service.asked
 
 
 def test_a_key_that_is_missing_is_told_at_once(games: Panel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
