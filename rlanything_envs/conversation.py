@@ -14,7 +14,7 @@ import gymnasium as gym
 from pydantic import Field
 
 from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.message import Image, Part, images_of, parts_of, text_of
+from rlanything_envs.message import Content, Image, Part, content_of, images_of, parts_of, text_of
 from rlanything_envs.registration import text_arguments, tool_arguments
 from rlanything_envs.tools import ToolCallError, Toolset
 from rlanything_envs.verdict import settle
@@ -47,6 +47,11 @@ class Turn:
     def parts(self) -> tuple[Part, ...]:
         """The message for an agent that sees: the screen, and then the text."""
         return tuple(part for part in (self.screen, self.text) if part)
+
+    @property
+    def content(self) -> Content:
+        """The message as the content of a chat: its text alone where there is no screen."""
+        return content_of(self.parts)
 
     @property
     def done(self) -> bool:

@@ -17,7 +17,8 @@ import PIL.Image
 
 from rlanything_envs.errors import SettingError
 
-__all__ = ["Content", "Image", "Part", "content_of", "grid_size", "images_of", "parts_of", "plain", "text_of"]
+__all__ = ["Content", "Image", "Part", "content_of", "for_services", "grid_size", "images_of", "parts_of", "plain"]
+__all__ += ["text_of"]
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -166,6 +167,18 @@ def content_of(parts: Sequence[Part]) -> Content:
     """A content of these parts: a text where there is no image; empty texts are left out."""
     kept = tuple(part for part in parts if part)
     return kept if images_of(kept) else text_of(kept)
+
+
+def for_services(content: Content) -> Any:
+    """A content as OpenAI-compatible services take it: an image is a part ``image_url`` with its data URL."""
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": part.data_url}}
+        for part in content
+    ]
 
 
 def plain(content: Content) -> Any:

@@ -24,7 +24,7 @@ try:
     import inspect_ai
     from inspect_ai.agent import Agent, run
     from inspect_ai.dataset import MemoryDataset, Sample
-    from inspect_ai.model import ChatMessageUser
+    from inspect_ai.model import ChatMessageUser, ContentImage, ContentText
     from inspect_ai.scorer import CORRECT, INCORRECT, Score, Scorer, Target, accuracy, scorer, stderr
     from inspect_ai.solver import Generate, Solver, TaskState, solver
 except ImportError as error:
@@ -104,7 +104,7 @@ def episode(env_id: str, arguments: Mapping[str, Any], agent: Agent | None = Non
         try:
             task = Task.from_json(state.metadata["task"])
             turn = await anyio.to_thread.run_sync(lambda: conversation.start(task, seed=seed))
-            state.messages = [ChatMessageUser(content=turn.text)]
+            state.messages = [_message(turn)]
             while not turn.done:
                 if agent is None:
                     state = await generate(state)
@@ -114,7 +114,7 @@ def episode(env_id: str, arguments: Mapping[str, Any], agent: Agent | None = Non
                     state.messages, state.output = answered.messages, answered.output
                     answer = answered.output.completion
                 turn, steps = await anyio.to_thread.run_sync(conversation.answer, answer), steps + 1
-                state.messages.append(ChatMessageUser(content=turn.text))
+                state.messages.append(_message(turn))
                 state.store.set(_RESULT, _result(turn, steps))
         finally:
             with anyio.CancelScope(shield=True):  # also when a limit of Inspect cancels the sample
@@ -123,6 +123,13 @@ def episode(env_id: str, arguments: Mapping[str, Any], agent: Agent | None = Non
         return state
 
     return solve
+
+
+def _message(turn: Turn) -> ChatMessageUser:
+    if turn.screen is None:
+        return ChatMessageUser(content=turn.text)
+    text = [ContentText(text=turn.text)] if turn.text else []
+    return ChatMessageUser(content=[ContentImage(image=turn.screen.data_url), *text])
 
 
 def _result(turn: Turn, steps: int) -> dict[str, Any]:

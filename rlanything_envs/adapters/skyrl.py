@@ -13,6 +13,7 @@ With a `CurriculumSource` the tasks adapt while SkyRL trains: ``register(..., so
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from rlanything_envs.adapters.rows import task_rows
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.curriculum import CurriculumSource, Group
 from rlanything_envs.errors import InfrastructureError, MissingExtra, SettingError
+from rlanything_envs.message import for_services
 from rlanything_task_pools import Task
 
 try:
@@ -34,7 +36,7 @@ except ImportError as error:
 
 __all__ = ["EpisodeFailed", "SkyRLEnv", "group_rows", "register", "rows"]
 
-Messages = list[dict[str, str]]
+Messages = list[dict[str, Any]]
 
 
 class EpisodeFailed(skyrl_gym.error.Error, InfrastructureError):  # type: ignore[misc]
@@ -104,10 +106,10 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
             self._group = self._source.join(self._group_name)
             task = self._group.task
         turn = self._played(lambda: self._conversation.start(task, seed=self._seed))
-        messages, text = [dict(message) for message in prompt], turn.text
+        messages = [dict(message) for message in prompt]
         if messages and messages[-1]["role"] == "user":
-            text = f"{messages.pop()['content']}\n\n{text}".lstrip()
-        return [*messages, {"role": "user", "content": text}], turn.info
+            turn = replace(turn, text=f"{messages.pop()['content']}\n\n{turn.text}".strip())
+        return [*messages, _message(turn)], turn.info
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
         """Send an answer to the environment.
@@ -122,7 +124,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         self.turns += 1
         turn = self._played(lambda: self._conversation.answer(action))
         return BaseTextEnvStepOutput(
-            observations=[] if turn.done else [{"role": "user", "content": turn.text}],
+            observations=[] if turn.done else [_message(turn)],
             reward=turn.reward,
             done=turn.done,
             metadata={**turn.info, "text": turn.text},
@@ -154,6 +156,11 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         if self._source is not None and self._group is not None:
             self._source.end(self._group, success, score=score, steps=self.turns)
             self._group = None
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    """A message of the user; with a screen as SkyRL's generator for models that see takes it."""
+    return {"role": "user", "content": for_services(turn.content)}
 
 
 def register(name: str, env_id: str, *, source: CurriculumSource | None = None, **arguments: Any) -> None:

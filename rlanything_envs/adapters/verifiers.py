@@ -24,6 +24,7 @@ from pydantic import Field
 from rlanything_envs.conversation import Conversation
 from rlanything_envs.curriculum import Assignment, CurriculumSource, Group, TrialRole
 from rlanything_envs.errors import MissingExtra
+from rlanything_envs.message import for_services
 from rlanything_task_pools import Task, TaskPool
 
 try:
@@ -157,7 +158,7 @@ class TextEnvConfig(vf.EnvConfig):  # type: ignore[misc]
 
 
 class TextEnv(vf.Env[TextEnvConfig]):  # type: ignore[misc]
-    """An episode as a chat: the environment writes the user's messages, the agent answers.
+    """An episode as a chat: the environment writes the user's messages, and the agent answers. Screens are image parts.
 
     The verifier's score is the reward ``score`` of the agent's trace; ``success`` is a metric. An episode that a limit
     of the agent cuts off counts as failed. An infrastructure failure gives no reward: the failure is an ``EnvError`` of
@@ -176,7 +177,8 @@ class TextEnv(vf.Env[TextEnvConfig]):  # type: ignore[misc]
                 async with agents.player.interaction(task) as interaction:
                     turn = await asyncio.to_thread(conversation.start, data.task, seed=data.seed)
                     while not turn.done:
-                        segment = await interaction.turn(turn.text)
+                        content = for_services(turn.content)
+                        segment = await interaction.turn([{"role": "user", "content": content}])
                         if segment.terminated:
                             break
                         steps += 1

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -25,6 +26,7 @@ from uuid import uuid4
 from rlanything_envs.adapters.rows import task_rows
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import MissingExtra
+from rlanything_envs.message import images_of
 from rlanything_task_pools import Task
 
 try:
@@ -42,7 +44,8 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
 
     The answers are what the model sampled, by token id; the environment's messages are tokens that are not learnt
     (``response_mask`` 0). The reward is the environment's, at the end of the episode. An episode that outgrows
-    ``rollout.response_length`` is cut off and has the reward 0.
+    ``rollout.response_length`` is cut off and has the reward 0. Screens go to the server and into ``multi_modal_data``,
+    which needs a model with verl's processor.
 
     Args:
         env_id: Id of the environment, as `gymnasium.make` takes it.
@@ -81,8 +84,10 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
         self, conversation: Conversation, turn: Turn, messages: list[dict[str, Any]], sampling_params: dict[str, Any]
     ) -> AgentLoopOutput:
         longest = self.rollout_config.response_length
-        messages = _with_user(messages, turn.text)
-        tokens = await self.ct_build_initial_tokens(messages)
+        messages = _with_user(messages, turn)
+        images = [image.pillow for image in images_of(turn.parts)]
+        self._assert_mm_supported(bool(images))
+        tokens = await self.ct_build_initial_tokens(messages, **({"images": images} if images else {}))
         mask: list[int] = []
         logprobs: list[float] | None = None
         metrics: dict[str, Any] = {}
@@ -92,7 +97,10 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
             timed: dict[str, float] = {}
             with simple_timer("generate_sequences", timed):
                 output = await self.server_manager.generate(
-                    request_id=request, prompt_ids=tokens, sampling_params=sampling_params
+                    request_id=request,
+                    prompt_ids=tokens,
+                    sampling_params=sampling_params,
+                    **({"image_data": images} if images else {}),
                 )
             metrics["generate_sequences"] = metrics.get("generate_sequences", 0.0) + timed["generate_sequences"]
             extra = {**extra, **output.extra_fields}
@@ -113,9 +121,12 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
             if turn.done:
                 break
             before = [*messages, {"role": "assistant", "content": answer}]
-            messages = [*before, {"role": "user", "content": turn.text}]
-            merged, mask, logprobs = await self.ct_merge_context_msg(before, messages, tokens, mask, logprobs)
-            tokens = merged.token_ids
+            messages = [*before, _message(turn)]
+            merged, longer, more = await self.ct_merge_context_msg(before, messages, tokens, mask, logprobs)
+            if len(longer) >= longest and turn.screen is not None:
+                break  # an image cannot be cut
+            tokens, mask, logprobs = merged.token_ids, longer, more
+            images += [image.pillow for image in images_of(turn.parts)]
             if len(mask) >= longest:
                 break
         return AgentLoopOutput(
@@ -125,6 +136,7 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
             response_logprobs=logprobs[:longest] if logprobs else None,
             reward_score=turn.reward if turn.done else 0.0,
             num_turns=2 * answers + 1,
+            multi_modal_data={"images": images} if images else None,
             metrics=AgentLoopMetrics(**metrics),
             extra_fields={
                 **extra,
@@ -139,12 +151,22 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
         return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
-def _with_user(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+def _with_user(messages: list[dict[str, Any]], turn: Turn) -> list[dict[str, Any]]:
     """The row's messages and the environment's first one, joined with a last one of the user's."""
     if messages and messages[-1]["role"] == "user":
-        text = f"{messages[-1]['content']}\n\n{text}".lstrip()
+        turn = replace(turn, text=f"{messages[-1]['content']}\n\n{turn.text}".strip())
         messages = messages[:-1]
-    return [*messages, {"role": "user", "content": text}]
+    return [*messages, _message(turn)]
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    if turn.screen is None:
+        return {"role": "user", "content": turn.text}
+    parts = [
+        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": part.pillow}
+        for part in turn.parts
+    ]
+    return {"role": "user", "content": parts}
 
 
 def rows(tasks: Iterable[Task], name: str, prompt: str = "") -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from rlanything_envs.llm.endpoint import Endpoint
 from rlanything_envs.llm.errors import GeneratorError, RequestFailed
 from rlanything_envs.llm.generator import Messages, Prompt, SamplingParams, SeenPrompt
 from rlanything_envs.llm.schema import pattern_of_schema
-from rlanything_envs.message import Content, Image, images_of, plain, text_of
+from rlanything_envs.message import Image, for_services, images_of, plain, text_of
 
 __all__ = [
     "STRUCTURED",
@@ -165,18 +165,6 @@ def _is_content(value: Any, name: str) -> bool:
     return isinstance(value, str)
 
 
-def _parts(content: Content) -> Any:
-    """A content as services take it."""
-    if isinstance(content, str):
-        return content
-    return [
-        {"type": "text", "text": part}
-        if isinstance(part, str)
-        else {"type": "image_url", "image_url": {"url": part.data_url}}
-        for part in content
-    ]
-
-
 def prompt_tokens(prompt: Prompt) -> int:
     """Number of tokens of a prompt: exact for ids, an estimate for a chat."""
     if isinstance(prompt[0], int):
@@ -238,7 +226,7 @@ def request(
     else:
         path = "/chat/completions"
         messages: Messages = prompt  # type: ignore[assignment]
-        body["messages"] = [{name: _parts(value) for name, value in message.items()} for message in messages]
+        body["messages"] = [{name: for_services(value) for name, value in message.items()} for message in messages]
     if params.top_k:
         body["top_k"] = params.top_k
     if params.stop:

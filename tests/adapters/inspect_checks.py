@@ -19,7 +19,7 @@ from canary_tasks import CASES, MARKERS, Case
 from inspect_ai.agent import Agent, AgentState, agent
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, get_model
-from worlds import WORLDS, World, break_engine
+from worlds import SEEN, WORLDS, World, break_engine
 
 from rlanything_agents.domains.solutions import solution_of
 from rlanything_agents.tools.benchmark import run_benchmark
@@ -287,3 +287,13 @@ def test_nothing_secret_of_a_task_is_in_a_message(case: Case) -> None:
         asked = [event.input for event in sample.events if event.event == "model"]
         assert asked
         assert found_in([sample.input, sample.messages, sample.scores, asked], MARKERS) == set()
+
+
+def test_screens_are_images_of_a_message() -> None:
+    log = evaluated(panel_task(panel_of(SEEN, 1), limit=1), ["WAIT", "DONE"])
+    assert log.status == "success", log.error
+    (sample,) = log.samples or ()
+    for message in sample.messages:
+        if message.role == "user":
+            image, text = message.content
+            assert (image.type, text.type) == ("image", "text")

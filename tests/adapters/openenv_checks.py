@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -23,11 +24,12 @@ from canary_tasks import CASES, MARKERS, Case
 from openenv.core import GenericEnvClient
 from typer.testing import CliRunner
 from websockets.sync.client import connect
-from worlds import FAILING, ONE_QUICKLY, WORLDS, World
+from worlds import FAILING, ONE_QUICKLY, SEEN, WORLDS, World
 
 from rlanything_agents.tools.cli import app
 from rlanything_envs.adapters.openenv import TextClient, create_server
 from rlanything_envs.errors import SettingError
+from rlanything_envs.message import Image
 
 TOKEN = "correct-horse-battery"
 ALFWORLD = "RLAnything/AlfWorld-v0"
@@ -349,3 +351,12 @@ def test_nothing_secret_of_a_task_is_in_a_message(case: Case) -> None:
             seen.append(env.state())
     assert len(seen) > 10
     assert found_in(seen, MARKERS) == set()
+
+
+def test_screens_are_pictures_of_an_observation() -> None:
+    with create_server(SEEN.env_id, **SEEN.arguments) as server, client(server) as env:
+        for result in (env.reset(seed=0), env.step("WAIT")):
+            head, _, data = result.observation.screen.partition(",")
+            assert head == "data:image/png;base64"
+            assert Image(base64.b64decode(data)).size == (640, 480)
+            assert "Screen:" in result.observation.text

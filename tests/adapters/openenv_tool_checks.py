@@ -13,6 +13,7 @@ from openenv.core import GenericEnvClient
 from openenv.core.env_server.mcp_types import CallToolAction
 from openenv.core.mcp_client import MCPToolClient
 from tool_moves import alfworld_move
+from worlds import SEEN
 
 from rlanything_envs import ToolConversation
 from rlanything_envs.adapters.openenv import create_server
@@ -119,3 +120,10 @@ def test_nothing_secret_of_a_task_is_in_a_message(case: Case) -> None:
                 break
     assert len(seen) > 2
     assert found_in(seen, MARKERS) == set()
+
+
+def test_screens_are_in_the_metadata() -> None:
+    with create_server(SEEN.env_id, tools=True, **SEEN.arguments) as server, client(server) as env:
+        assert env.reset(seed=0).observation.screen.startswith("data:image/png;base64,")
+        seen = env.step(CallToolAction(tool_name="wait", arguments={})).observation
+        assert seen.metadata["screen"].startswith("data:image/png;base64,")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worlds import FAILING, WORLDS, World, break_engine
+from worlds import FAILING, SEEN, WORLDS, World, break_engine
 
 skyrl_gym = pytest.importorskip("skyrl_gym", reason="the adapter needs skyrl-gym")
 omegaconf = pytest.importorskip("omegaconf")
@@ -169,3 +169,15 @@ def test_metrics_are_averaged_by_the_package() -> None:
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples" / "skyrl_env.py"), run_name="__main__")
     assert "'success': 1.0" in capsys.readouterr().out
+
+
+def test_screens_are_image_parts() -> None:
+    env = made(SEEN, seed=0, max_turns=3)
+    messages, _ = env.init([{"role": "user", "content": "Hello."}])
+    step = env.step("WAIT")
+    env.close()
+    for (message,), text in ((messages, "Hello."), (step["observations"], "Screen:")):
+        image, said = message["content"]
+        assert image["image_url"]["url"].startswith("data:image/png;base64,")
+        assert said["type"] == "text"
+        assert said["text"].startswith(text)

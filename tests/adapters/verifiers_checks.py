@@ -13,7 +13,7 @@ import pytest
 from canary_search import found_in
 from canary_tasks import CASES, MARKERS, Case
 from pydantic import ValidationError
-from worlds import FAILING, ONE_QUICKLY, WORLDS, World, break_engine
+from worlds import FAILING, ONE_QUICKLY, SEEN, WORLDS, World, break_engine
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))  # verifiers finds environments as modules: here the example
@@ -177,3 +177,18 @@ def test_nothing_secret_of_a_task_reaches_the_player(case: Case, tmp_path: Path)
         played(answered, taskset)
         assert seen
         assert found_in(seen, MARKERS) == set()
+
+
+def test_screens_are_image_parts() -> None:
+    taskset = {"env_id": SEEN.env_id, "arguments": SEEN.arguments, "first_seed": 0, "count": 1}
+    seen: list[Any] = []
+
+    def player(said: list[dict[str, Any]]) -> str:
+        seen.append(said)
+        return "WAIT" if len(seen) == 1 else "DONE"
+
+    (episode,) = played(player, taskset)
+    assert episode.ok
+    for message in [message for message in seen[-1] if message["role"] == "user"]:
+        assert [part["type"] for part in message["content"]] == ["image_url", "text"]
+    assert [part.type for part in episode.traces[0].messages[0].content] == ["image_url", "text"]

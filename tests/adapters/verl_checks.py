@@ -18,10 +18,11 @@ from canary_tasks import CASES, MARKERS, Case
 from omegaconf import DictConfig, OmegaConf
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 from verl.experimental.agent_loop.agent_loop import AgentLoopOutput, DictConfigWrap, ToolListWrap
 from verl.utils.dataset.rl_dataset import RLHFDataset
 from verl.workers.rollout.replica import TokenOutput
-from worlds import WORLDS, World, break_engine
+from worlds import SEEN, WORLDS, World, break_engine
 
 from rlanything_envs.adapters import verl as adapter
 from rlanything_envs.conversation import Conversation
@@ -169,3 +170,81 @@ def test_nothing_secret_of_a_task_is_in_a_prompt(case: Case) -> None:
         output, server = played(case, {**row, "raw_prompt": row["prompt"]}, [*answers, *answers[-1:] * 60])
         assert server.prompts
         assert found_in([server.prompts, output.extra_fields, TOKENS.decode(output.response_ids)], MARKERS) == set()
+
+
+SEEING = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{% if message['content'] is string %}"
+    "{{ message['content'] }}{% else %}{% for part in message['content'] %}{% if part['type'] == 'image' %}"
+    "<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+class Processor:
+    """The parts of a Qwen-VL processor that verl uses: its own needs torchvision for videos."""
+
+    def __init__(self) -> None:
+        side = {"shortest_edge": 32**2, "longest_edge": 64 * 32**2}
+        self.image_processor = Qwen2VLImageProcessorPil(patch_size=16, merge_size=2, size=side)
+        self.tokenizer, self.chat_template = SEEING_TOKENS, SEEING
+
+    def apply_chat_template(self, messages: list[dict[str, Any]], **settings: Any) -> Any:
+        return self.tokenizer.apply_chat_template(messages, chat_template=SEEING, **settings)
+
+    def __call__(self, text: list[str], images: list[Any] | None = None, **_: Any) -> Any:
+        out = dict(self.image_processor(images, return_tensors="pt")) if images else {}
+        (whole,) = text
+        for grid in out.get("image_grid_thw", ()):
+            whole = whole.replace("<|image_pad|>", "<|placeholder|>" * (int(grid.prod()) // 4), 1)
+        whole = whole.replace("<|placeholder|>", "<|image_pad|>")
+        return {"input_ids": [self.tokenizer.encode(whole, add_special_tokens=False)], **out}
+
+
+SEEING_TOKENS = tokenizer()
+SEEING_TOKENS.add_special_tokens(
+    {"additional_special_tokens": ["<|im_start|>", "<|vision_start|>", "<|image_pad|>", "<|vision_end|>"]}
+)
+
+
+class SeeingServer(ScriptedServer):
+    """Keeps how many images each prompt came with, and how many placeholders it has."""
+
+    def __init__(self, answers: list[str]) -> None:
+        super().__init__(answers)
+        self.seen: list[tuple[int, int]] = []
+
+    async def generate(self, *, prompt_ids: list[int], image_data: Any = None, **more: Any) -> TokenOutput:
+        marks = prompt_ids.count(SEEING_TOKENS.convert_tokens_to_ids("<|image_pad|>"))
+        self.seen.append((len(image_data or ()), marks))
+        ids = [*SEEING_TOKENS.encode(self.answers.pop(0)), SEEING_TOKENS.eos_token_id]
+        return TokenOutput(token_ids=ids, log_probs=[-0.5] * len(ids), stop_reason="completed")
+
+
+@pytest.mark.parametrize("response_length", [40_000, 100])
+def test_screens_go_to_the_server_and_into_the_output(response_length: int) -> None:
+    settings, server = config(response_length), SeeingServer(["WAIT", "DONE"])
+
+    async def play() -> AgentLoopOutput:
+        loop = adapter.EnvAgentLoop(
+            env_id=SEEN.env_id,
+            arguments=SEEN.arguments,
+            trainer_config=DictConfigWrap(config=settings),
+            server_manager=server,
+            tokenizer=SEEING_TOKENS,
+            processor=Processor(),
+            hf_model_type="qwen3_vl",
+            dataset_cls=RLHFDataset,
+            data_config=DictConfigWrap(settings.data),
+            tools=ToolListWrap([]),
+        )
+        return await loop.run({}, raw_prompt=[{"role": "user", "content": "Hello."}], seed=0)
+
+    output = asyncio.run(play())
+    images = output.multi_modal_data["images"]
+    assert [image.size for image in images] == [(640, 480)] * len(server.seen)
+    assert [count for count, _ in server.seen] == list(range(1, len(images) + 1))
+    per_image = server.seen[0][1]
+    assert [marks for _, marks in server.seen] == [per_image * count for count in range(1, len(images) + 1)]
+    pads = [*output.prompt_ids, *output.response_ids].count(SEEING_TOKENS.convert_tokens_to_ids("<|image_pad|>"))
+    assert pads == per_image * len(images), "no image is cut"
+    assert len(images) == (2 if response_length > 100 else 1)

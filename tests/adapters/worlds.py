@@ -67,6 +67,15 @@ WORLDS = [
 ]
 
 
+SEEN = World(
+    "osworld",
+    "RLAnything/OSWorld-v0",
+    str,
+    "WAIT",
+    {**SCRIPTED, "observation": ["screenshot", "text"], "screen": [640, 480]},
+)
+"""The desktop with its screens."""
+
 ONE_QUICKLY = [WORLDS[0], *(pytest.param(world, marks=pytest.mark.slow) for world in WORLDS[1:])]
 """What the tests take that have to start another environment's interpreter: `make test` plays one world in it."""
 

@@ -30,6 +30,8 @@ class TextObservation(Observation):  # type: ignore[misc]
     """A message of the environment; ``done`` and ``reward`` are OpenEnv's."""
 
     text: str
+    screen: str | None = None
+    """The screen as the data URL of a PNG file; None where observations have no screenshot."""
     task_id: str = ""
     terminated: bool = False
     """Whether the task itself ended the episode."""

@@ -122,6 +122,7 @@ class Session(Environment):  # type: ignore[misc]
         self._state.task_id, self._state.done = str(turn.info.get("task_id", "")), turn.done
         return TextObservation(
             text=turn.text,
+            screen=None if turn.screen is None else turn.screen.data_url,
             task_id=self._state.task_id,
             terminated=turn.terminated,
             truncated=turn.truncated,
@@ -150,7 +151,8 @@ class ToolSession(Session):
     """Plays one environment for one client by tool calls, over the WebSocket and over ``/mcp``.
 
     The opening message is a `TextObservation`. A call's observation is OpenEnv's own, whose ``result`` is the message;
-    ``error`` is the fault of a malformed call, which counts as the environment counts an unreadable action.
+    ``error`` is the fault of a malformed call, which counts as the environment counts an unreadable action; the screen
+    is in the ``metadata``.
     """
 
     def step(
@@ -169,6 +171,7 @@ class ToolSession(Session):
             self._state.step_count += 1
             seen = self._observation(turn)
             fault = turn.info["call_error"]
+            shown = {"task_id", "terminated", "truncated", "outcome", *({"screen"} if seen.screen else ())}
             kind = (
                 ToolErrorType.INVALID_ARGS if action.tool_name in conversation.tools else ToolErrorType.TOOL_NOT_FOUND
             )
@@ -178,5 +181,5 @@ class ToolSession(Session):
                 error=None if fault is None else ToolError(error_type=kind, message=str(fault)),
                 reward=turn.reward,
                 done=turn.done,
-                metadata=seen.model_dump(include={"task_id", "terminated", "truncated", "outcome"}),
+                metadata=seen.model_dump(include=shown),
             )
