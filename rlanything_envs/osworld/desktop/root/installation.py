@@ -121,6 +121,7 @@ def _install(pins: Pins, place: Path, mirror: Mirror, report: Report) -> Root:
             pins = _of_today(pins, packages, mirror, scratch.path)
             there = installed()
             if there is not None and there.hash == pins.hash:
+                shutil.rmtree(packages)
                 return there
             _unpack(pins, packages, mirror, made, report)
         report("finishing", 0, 1)
