@@ -80,7 +80,7 @@ def _cosine_table(results: pd.DataFrame) -> Table:
         "Cosine of a small batch's update with the gradient of success",
         "Means over the batches of all seeds with 95 % intervals over batches. The gradient's own noise is corrected "
         "for; a batch without an update counts 0. Groups of one outcome are dropped (the paper's filter) or included; "
-        "masked: dropped, and so are step indices where all that are left share one outcome (`recommended`).",
+        "masked: dropped, and so are step indices where all that are left share one outcome (the preset `masked`).",
         cell,
     )
 

@@ -29,7 +29,7 @@ GROUPS: Mapping[str, Mapping[str, object]] = {
     "masked": {"shared_weight": 0.0},
 }
 """What becomes of groups, and step indices, that share one outcome: the paper's filter drops such groups; without it
-they teach by step rewards alone; the preset ``recommended`` leaves out such step indices of the other groups too."""
+they teach by step rewards alone; the preset ``masked`` leaves out such step indices of the other groups too."""
 PLAIN, OUTCOME = "plain policy gradient", "outcome"
 
 

@@ -124,7 +124,7 @@ def test_every_combination_of_table1_can_be_run() -> None:
             assert len({config.env_steps for config in configs.values()}) == 1  # equal budgets
             assert configs["outcome"].feedback.lam == 0
             assert not configs["outcome"].queries_judge
-            assert [configs[arm].judge.learns for arm in ("policy", "reward", "full")] == [False, True, True]
+            assert [configs[arm].judge_learns for arm in ("policy", "reward", "full")] == [False, True, True]
             assert [configs[arm].curriculum.adapt for arm in ("policy", "reward", "full")] == [False, False, True]
             assert configs["step"].feedback.outcome_weight == 0
             assert (study.variants["oracle"].votes, configs["oracle"].queries_judge) == ("oracle", False)

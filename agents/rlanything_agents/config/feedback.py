@@ -33,7 +33,7 @@ Credit = Annotated[str, AfterValidator(_known)]
 
 
 class FeedbackConfig(BaseModel):
-    """Formulas that turn outcomes and votes into advantages. The defaults are those of the paper.
+    """Formulas that turn outcomes and votes into advantages. The defaults of single keys are those of the paper.
 
     Attributes:
         outcome_weight: Weight of the outcome in the policy's reward, ``R_i = outcome_weight * O + lam * ...``
@@ -138,8 +138,8 @@ class FeedbackConfig(BaseModel):
 
     @classmethod
     def preset(cls, name: str) -> FeedbackConfig:
-        """Preset of a name: ``paper``, ``reference``, ``outcome`` and ``pooled`` (no reward model), ``critic`` or
-        ``recommended``.
+        """Preset of a name: ``recommended`` and ``outcome`` (no reward model), ``pooled`` (none either), ``paper``,
+        ``reference``, ``masked`` or ``critic``.
 
         Raises:
             UnknownName: There is no preset of this name.
@@ -167,7 +167,8 @@ PRESETS: dict[str, FeedbackConfig] = {
     "outcome": FeedbackConfig(lam=0.0),
     "pooled": FeedbackConfig(lam=0.0, baseline="pooled"),
     "critic": FeedbackConfig(credit="critic", baseline="pooled", unparsable_reward=-2.0, balance=True),
-    "recommended": FeedbackConfig(
+    "masked": FeedbackConfig(
         lam=0.2, shared_weight=0.0, unparsable_reward=-2.0, balance=True, overlong="mask", teach_format=True
     ),
+    "recommended": FeedbackConfig(lam=0.0, unparsable_reward=-2.0, balance=True, overlong="mask", teach_format=True),
 }

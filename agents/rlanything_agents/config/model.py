@@ -9,7 +9,26 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from rlanything_agents.config.section import Positive, Section
 
-__all__ = ["AnyModel", "CheckpointConfig", "LoraConfig", "RewardModel", "SharedConfig", "SmallConfig"]
+__all__ = [
+    "ADAPTERS",
+    "IMITATION",
+    "LARGE",
+    "WEIGHTS",
+    "AnyModel",
+    "CheckpointConfig",
+    "LoraConfig",
+    "RewardModel",
+    "SharedConfig",
+    "SmallConfig",
+    "usual_rate",
+]
+
+WEIGHTS, ADAPTERS = 1e-6, 1e-5
+"""Usual learning rates of a checkpoint: of all its weights, as published for 7 B parameters, and of adapters."""
+IMITATION = 10
+"""How many times as large they are in imitation."""
+LARGE = 20
+"""How many times the usual rate a rate may be before a run asks whether it is meant."""
 
 
 class SmallConfig(Section):
@@ -131,3 +150,17 @@ AnyModel = Annotated[SmallConfig | CheckpointConfig, BeforeValidator(_chosen)]
 """Sizes of a new small model, or, with the key ``checkpoint``, a pretrained model."""
 RewardModel = Annotated[SmallConfig | SharedConfig | CheckpointConfig, BeforeValidator(_chosen_for_rewards)]
 """The same, or, with ``base: policy``, adapters on the policy's base."""
+
+
+def usual_rate(model: Any) -> float | None:
+    """Usual learning rate of a model from its section, checked or as it was read.
+
+    None for a small model, which has the defaults of the trainers. A reward model on the base of the policy has
+    adapters.
+    """
+    section = dict(model) if isinstance(model, (Section, Mapping)) else {}
+    if "base" in section:
+        return ADAPTERS
+    if "checkpoint" not in section:
+        return None
+    return ADAPTERS if section.get("lora") is not None else WEIGHTS

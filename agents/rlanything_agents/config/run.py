@@ -12,7 +12,17 @@ from rlanything_agents.config.curriculum import CurriculumConfig
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.evaluation import EvaluationConfig
 from rlanything_agents.config.feedback import PRESETS, FeedbackConfig
-from rlanything_agents.config.model import AnyModel, CheckpointConfig, RewardModel, SharedConfig, SmallConfig
+from rlanything_agents.config.model import (
+    IMITATION,
+    LARGE,
+    WEIGHTS,
+    AnyModel,
+    CheckpointConfig,
+    RewardModel,
+    SharedConfig,
+    SmallConfig,
+    usual_rate,
+)
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
 from rlanything_agents.config.trainer import TrainerConfig
@@ -24,6 +34,8 @@ __all__ = ["TRACKERS", "JudgeConfig", "RolloutConfig", "RunConfig", "WarmStartCo
 Tracker = Literal["tensorboard", "trackio", "wandb"]
 TRACKERS: tuple[str, ...] = get_args(Tracker)
 """Names of the trackers, for the key ``trackers``; their packages have the same names."""
+TRAINERS = {"policy": "policy_trainer", "reward_model": "judge_trainer"}
+"""Model -> section of its updates."""
 
 
 class WarmStartConfig(Section):
@@ -39,7 +51,8 @@ class WarmStartConfig(Section):
     epochs: Positive = 6
     batch_size: Positive = 16
     learning_rate: Annotated[float, Field(gt=0)] | None = None
-    """Peak learning rate; 2e-3 for a small model and 3e-4 for a pretrained one if None."""
+    """Peak learning rate; if None 2e-3 for a small model, 1e-5 for all weights of a checkpoint, 1e-4 for its
+    adapters."""
     judge_steps: Positive = 5000
     judge_epochs: Positive = 2
     label_noise: Share = 0.15
@@ -97,18 +110,14 @@ class JudgeConfig(Section):
     constrained: bool = True
     """Whether an engine samples only answers that can be read: a reason on one line and the score in its box, or
     thoughts on one line and a unit test. A model that thinks (``thinking``) is never constrained."""
-    scope: Literal["all", "useful"] = "all"
+    scope: Literal["all", "useful"] = "useful"
     """``useful``: judge only groups whose votes can reach a model, those inside the bands of accuracy (the silent ones
     where they count, and all where a judge whose answers are free learns the format), and, where tasks adapt, those
     whose task is rewritten, since the rewriter reads what the votes blame. The models learn the same in less time."""
-    train: bool = True
+    train: bool | None = None
+    """Whether the reward model is trained; where the policy learns from its votes if None."""
     steps: Positive = 256
     """Most judged steps that train the judge in one iteration."""
-
-    @property
-    def learns(self) -> bool:
-        """Whether there is a reward model that is trained."""
-        return self.train and self.votes > 0
 
 
 class RunConfig(Section):
@@ -137,11 +146,17 @@ class RunConfig(Section):
     rollout: RolloutConfig = RolloutConfig()
     judge: JudgeConfig = JudgeConfig()
     feedback: FeedbackConfig = PRESETS["recommended"]
-    """The name of a preset, or keys that differ from ``paper``; without it, the preset ``recommended``."""
+    """The name of a preset, or keys that differ from ``paper``; without it, the preset ``recommended``: outcomes alone,
+    since no arm with a reward model has trained a better policy yet."""
     policy_trainer: TrainerConfig = TrainerConfig(
         learning_rate=3e-4, betas=(0.9, 0.99), warmup_updates=3, schedule="linear"
     )
+    """Without ``learning_rate``: 3e-4 for a small model, 1e-6 for all weights of a checkpoint (as published), 1e-5 for
+    its adapters."""
     judge_trainer: TrainerConfig = TrainerConfig(learning_rate=2e-4)
+    """As ``policy_trainer``; 2e-4 for a small model where the section is left out."""
+    large_rates: bool = False
+    """Whether learning rates of a checkpoint above twenty times those that it has by itself are meant."""
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()
@@ -179,9 +194,15 @@ class RunConfig(Section):
         return {name: value for name, value in (self.environment or {}).items() if name != "view"}
 
     @property
+    def judge_learns(self) -> bool:
+        """Whether there is a reward model that is trained."""
+        train = self.feedback.reads_votes if self.judge.train is None else self.judge.train
+        return train and self.judge.votes > 0
+
+    @property
     def votes_wanted(self) -> bool:
         """Whether an update of the policy or of the reward model depends on votes."""
-        return self.feedback.reads_votes or self.judge.learns
+        return self.feedback.reads_votes or self.judge_learns
 
     @property
     def queries_judge(self) -> bool:
@@ -198,6 +219,41 @@ class RunConfig(Section):
             return "rewriter"
         published = self.feedback in (PRESETS["paper"], PRESETS["reference"])
         return "judge" if published and not isinstance(self.reward_model, SmallConfig) else "scripted"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rates_are_those_of_the_kind_of_model(cls, tree: Any) -> Any:
+        if not isinstance(tree, Mapping):
+            return tree
+        found = dict(tree)
+        for key, trainer in TRAINERS.items():
+            rate, given = usual_rate(tree.get(key)), tree.get(trainer)
+            if rate is not None and (given is None or (isinstance(given, Mapping) and "learning_rate" not in given)):
+                base = cls.model_fields[trainer].default.model_dump() if given is None else given
+                found[trainer] = {**base, "learning_rate": rate}
+        return found
+
+    @model_validator(mode="after")
+    def _large_rates_are_meant(self) -> RunConfig:
+        imitated = self.warm_start.learning_rate
+        for key, trainer in TRAINERS.items():
+            model = self.models[key]
+            usual, rates = usual_rate(model), list[tuple[str, float, float]]()
+            if usual is None or self.large_rates:
+                continue
+            if key == "policy" or self.judge_learns:
+                rates.append((f"{trainer}.learning_rate", getattr(self, trainer).learning_rate, usual))
+            if imitated is not None and isinstance(model, CheckpointConfig) and model.lessons:
+                rates.append(("warm_start.learning_rate", imitated, IMITATION * usual))
+            what = "all weights" if usual == WEIGHTS else "adapters"
+            for name, rate, most in rates:
+                if rate > LARGE * most * (1 + 1e-9):
+                    raise ValueError(
+                        f"{name} {rate:g} is more than {LARGE} times {most:g}, which is usual for {what} of a "
+                        f"checkpoint ({key}): lower it, or set large_rates to true if it is meant, as for a model of "
+                        "some hundred million parameters"
+                    )
+        return self
 
     @field_validator("feedback", mode="before")
     @classmethod

@@ -22,7 +22,8 @@ class TrainerConfig(BaseModel):
     """Settings of the updates of one model; the defaults suit the small local models.
 
     Attributes:
-        learning_rate: Peak learning rate of AdamW (released code: 1e-6 for 7 B parameters).
+        learning_rate: Peak learning rate of AdamW (released code: 1e-6 for 7 B parameters). In a run a checkpoint has
+            another default, see `RunConfig`.
         warmup_updates: The rate rises linearly over this many updates. AdamW's first steps have no history to
             divide by and move every weight by the full rate: without a warm-up the first update here moves the
             policy further (k3 KL 0.06 to 0.09) than the next ten together.

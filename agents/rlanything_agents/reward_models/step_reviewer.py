@@ -186,7 +186,7 @@ class StepReviewer:
             and rewrite_direction(accuracy, curriculum.band) is not None
         )
         # Answers without a form may be unreadable, which teaches the format outside of the bands.
-        formats = feedback.teach_format and self.config.judge.learns and self.judge.prompts.form is None
+        formats = feedback.teach_format and self.config.judge_learns and self.judge.prompts.form is None
         return self.config.queries_judge and (
             self.config.judge.scope == "all"
             or votes_count(outcomes, feedback)
@@ -244,7 +244,7 @@ class StepReview:
     def samples(self, rng: np.random.Generator) -> list[Sample]:
         """Votes with an advantage, at most those on ``judge.steps`` steps."""
         settings = self.config.judge
-        if not settings.learns:
+        if not self.config.judge_learns:
             return []
         chosen = judged_steps(self.feedback, rng, balance=self.config.feedback.balance, limit=settings.steps)
         return [

@@ -165,13 +165,12 @@ class UnitTestReviewer:
             return False
         wanted = self.config.judge.scope == "all" or self.config.feedback.lam > 0
         # Answers without a form may be unreadable, which teaches the format where no program is correct.
-        formats = self.config.feedback.teach_format and self.config.judge.learns and self.writer.style.form is None
+        formats = self.config.feedback.teach_format and self.config.judge_learns and self.writer.style.form is None
         rewarded = rewarded_outcomes(group, self.config.feedback)
         return wanted or any(outcome == 1 or (formats and outcome is not None) for outcome in rewarded)
 
     def review(self, groups: Sequence[ProgramGroup], iteration: int = 1) -> UnitTestReview:
         """Reward the programs by the hidden tests, and the written tests by the programs."""
-        settings = self.config.judge
         feedback = [
             unit_test_feedback(
                 [t.score for t in group.trajectories],
@@ -189,7 +188,7 @@ class UnitTestReviewer:
                 replace(found, policy=policy, policy_kept=bool(policy.any()))
                 for found, policy in zip(feedback, policies, strict=True)
             ]
-        limit = settings.steps if settings.learns else 0
+        limit = self.config.judge.steps if self.config.judge_learns else 0
         return UnitTestReview(list(groups), feedback, limit, self.config.feedback.teach_format)
 
     def save(self, folder: Path) -> None:

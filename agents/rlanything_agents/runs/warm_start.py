@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.config.model import IMITATION, usual_rate
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.storage import storing
@@ -18,8 +19,8 @@ from rlanything_agents.training.learner import Learner
 
 __all__ = ["warm_start"]
 
-SMALL_RATE, PRETRAINED_RATE = 2e-3, 3e-4
-"""Peak learning rates: of a model of random weights, and of SmolLM2-135M with some hundred demonstrations."""
+SMALL_RATE = 2e-3
+"""Peak learning rate of a model of random weights."""
 
 SHARED = ("domain", "policy", "reward_model")
 """Sections that a run must share with the run whose warm start it reuses."""
@@ -94,7 +95,7 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
     steps = epochs * -(-len(rows) // settings.batch_size)
     policy = role == "policy"
     trainer = parts.config.policy_trainer if policy else parts.config.judge_trainer
-    pretrained = isinstance(parts.config.models["policy" if policy else "reward_model"], CheckpointConfig)
+    usual = usual_rate(parts.config.models["policy" if policy else "reward_model"])
     kept = _kept(parts, role)
     with parts.reporter.stage(f"Warm start, {role}", steps) as stage, storing(kept):
         losses = fit(
@@ -102,10 +103,10 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
             rows,
             epochs=epochs,
             batch_size=settings.batch_size,
-            learning_rate=settings.learning_rate or (PRETRAINED_RATE if pretrained else SMALL_RATE),
+            learning_rate=settings.learning_rate or (SMALL_RATE if usual is None else IMITATION * usual),
             seed=parts.seed(role, "fit"),
             micro_batch_tokens=trainer.micro_batch_tokens,
-            warmup=0.1 if pretrained else 0.05,
+            warmup=0.05 if usual is None else 0.1,
             checkpointing=trainer.checkpointing,
             progress=lambda step, _, loss: stage.reach(step, f"loss {loss:.3f}"),
             kept=kept,

@@ -1,6 +1,7 @@
 """Every knob is checked before anything starts, and the message names the key."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -48,7 +49,7 @@ def test_shipped_configurations_are_valid(path: Path) -> None:
         ("name: a\npolicy: {checkpoint: x, hidden_size: 3}", "unknown key `policy.hidden_size`"),
         ("name: a\npolicy: {checkpoint: x, max_tokens: 9000}", "leaves no room for a prompt in a context of 8192"),
         ("name: a\npolicy: {checkpoint: x, lora: {rank: 0}}", "`policy.lora.rank`"),
-        ("name: a\npolicy: {checkpoint: x}", "or give reward_model a checkpoint"),
+        ("name: a\npolicy: {checkpoint: x}\nfeedback: paper", "or give reward_model a checkpoint"),
         ("name: a\nreward_model: {checkpoint: ''}", "`reward_model.checkpoint`"),
         ("- just\n- a list", "mapping"),
         ("name: [unclosed", "not valid YAML"),
@@ -141,15 +142,69 @@ def test_the_budget_is_used_up_by_whatever_comes_first() -> None:
 @pytest.mark.parametrize(
     ("changes", "votes", "asked"),
     [
-        ({}, True, True),
-        ({"feedback": "outcome", "judge": {"train": False}}, False, False),
-        ({"feedback": "outcome"}, True, True),
-        ({"judge": {"votes": 0}}, True, False),
-        ({"feedback": "outcome", "judge": {"votes": 0}}, False, False),
-        ({"feedback": {"credit": "gigpo"}, "judge": {"train": False}}, False, False),
-        ({"feedback": {"credit": "gigpo"}}, True, True),
+        ({}, False, False),
+        ({"judge": {"train": True}}, True, True),
+        ({"judge": {"train": True, "votes": 0}}, False, False),
+        ({"feedback": "masked"}, True, True),
+        ({"feedback": "masked", "judge": {"train": False}}, True, True),
+        ({"feedback": "masked", "judge": {"votes": 0}}, True, False),
+        ({"feedback": "critic"}, True, True),
+        ({"feedback": "pooled"}, False, False),
+        ({"feedback": {"credit": "gigpo"}}, False, False),
     ],
 )
 def test_who_is_asked_for_votes(changes: dict[str, object], votes: bool, asked: bool) -> None:
     config = RunConfig.model_validate({"name": "a", **changes})
     assert (config.votes_wanted, config.queries_judge) == (votes, asked)
+
+
+ALL, ADAPTED = {"checkpoint": "a/b"}, {"checkpoint": "a/b", "lora": {}}
+
+
+@pytest.mark.parametrize(
+    ("tree", "policy", "judge"),
+    [
+        ({}, 3e-4, 2e-4),
+        ({"policy_trainer": {"clip": 0.1}}, 3e-4, 2e-4),
+        ({"policy": ALL}, 1e-6, 2e-4),
+        ({"policy": ADAPTED, "reward_model": {"base": "policy"}}, 1e-5, 1e-5),
+        ({"policy": ADAPTED, "reward_model": ALL, "judge_trainer": {"clip": 0.1}}, 1e-5, 1e-6),
+        ({"policy": ALL, "policy_trainer": {"learning_rate": 2e-5}}, 2e-5, 2e-4),
+        ({"policy": ALL, "policy_trainer": {"learning_rate": 1e-3}, "large_rates": True}, 1e-3, 2e-4),
+        ({"policy": ALL, "reward_model": ALL, "judge_trainer": {"learning_rate": 1.0}}, 1e-6, 1.0),
+    ],
+)
+def test_rates_are_those_of_the_kind_of_model(tree: dict[str, Any], policy: float, judge: float) -> None:
+    """The last judge is not trained, so its rate has no effect."""
+    config = RunConfig.model_validate({"name": "a", **tree})
+    assert (config.policy_trainer.learning_rate, config.judge_trainer.learning_rate) == (policy, judge)
+    assert RunConfig.model_validate(config.model_dump(mode="json")) == config
+    if "policy_trainer" not in tree:
+        assert (config.policy_trainer.betas, config.policy_trainer.warmup_updates) == ((0.9, 0.99), 3)
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        (
+            {"policy": ALL, "policy_trainer": {"learning_rate": 3e-4}},
+            r"policy_trainer\.learning_rate 0\.0003 is more than 20 times 1e-06, which is usual for all weights of a",
+        ),
+        (
+            {"policy": ADAPTED, "policy_trainer": {"learning_rate": 3e-4}},
+            r"policy_trainer\.learning_rate 0\.0003 is more than 20 times 1e-05, which is usual for adapters",
+        ),
+        (
+            {"policy": ALL, "reward_model": ALL, "feedback": "paper", "judge_trainer": {"learning_rate": 1e-4}},
+            r"judge_trainer\.learning_rate 0\.0001 .*\(reward_model\): lower it, or set large_rates to true",
+        ),
+        (
+            {"policy": {**ALL, "lessons": True}, "warm_start": {"learning_rate": 3e-4}},
+            r"warm_start\.learning_rate 0\.0003 is more than 20 times 1e-05",
+        ),
+    ],
+)
+def test_a_rate_that_ruins_a_checkpoint_is_refused_unless_it_is_meant(tree: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        RunConfig.model_validate({"name": "a", **tree})
+    RunConfig.model_validate({"name": "a", **tree, "large_rates": True})

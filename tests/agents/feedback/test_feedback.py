@@ -330,7 +330,9 @@ def test_bad_config():
                 {"shared_weight": 2}, {"outcome_weight": -1}, {"credit": "best"}):  # fmt: skip
         with pytest.raises(ValidationError):
             FeedbackConfig(**bad)
-    with pytest.raises(UnknownName, match="choose one of paper, reference, outcome, pooled, critic, recommended"):
+    with pytest.raises(
+        UnknownName, match="choose one of paper, reference, outcome, pooled, critic, masked, recommended"
+    ):
         FeedbackConfig.preset("papper")
     with pytest.raises(FeedbackError, match="limit -1"):
         judged_steps([], np.random.default_rng(0), limit=-1)
@@ -344,4 +346,7 @@ def test_presets():
     for name in ("paper", "reference", "outcome"):
         options = FeedbackConfig.preset(name)
         assert (options.shared_weight, options.silent) == (1, "drop")
-    assert FeedbackConfig.preset("recommended").shared_weight == 0
+    masked = FeedbackConfig.preset("masked")
+    assert (masked.lam, masked.shared_weight) == (0.2, 0)
+    recommended = FeedbackConfig.preset("recommended")
+    assert (recommended.lam, recommended.reads_votes, recommended.teach_format) == (0, False, True)

@@ -85,7 +85,7 @@ def submit(code: str) -> str:
 
 def reviewer(**changes: object) -> UnitTestReviewer:
     feedback = {"lam": 0.0, "policy_band": None, "judge_band": None}
-    tree = {"name": "x", "domain": "coding", "judge": {"votes": 4}, "feedback": feedback, **changes}
+    tree = {"name": "x", "domain": "coding", "judge": {"votes": 4, "train": True}, "feedback": feedback, **changes}
     model = JudgeModel(Scripted(ANSWERS), template("llama3"), CheckpointConfig(checkpoint="none"))
     return UnitTestReviewer(RunConfig.model_validate(tree), model, ChatTests())
 
@@ -146,7 +146,7 @@ def test_both_sides_learn(group: ProgramGroup) -> None:
 
 
 def test_a_limit_thins_the_tests(group: ProgramGroup) -> None:
-    rows = reviewer(judge={"votes": 4, "steps": 2}).review([group]).samples(np.random.default_rng(0))
+    rows = reviewer(judge={"votes": 4, "steps": 2, "train": True}).review([group]).samples(np.random.default_rng(0))
     assert len(rows) == 2
     still = reviewer(judge={"votes": 4, "train": False}, feedback={"lam": 0.1})
     assert still.review([group]).samples(np.random.default_rng(0)) == []

@@ -201,7 +201,7 @@ def planned(config: RunConfig) -> list[Planned]:
     """The models of a run."""
     models = [Planned(config, "policy", config.policy, config.policy_trainer)]
     if config.queries_judge:
-        trainer = config.judge_trainer if config.judge.learns else None
+        trainer = config.judge_trainer if config.judge_learns else None
         models.append(Planned(config, "judge", config.models["reward_model"], trainer))
     return models
 

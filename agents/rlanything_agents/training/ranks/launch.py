@@ -75,7 +75,7 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
             "configs/accelerate/ddp.yaml, or reward_model.checkpoint in place of base"
         )
     trained = [("policy", "policy")]
-    if config.judge.learns:
+    if config.judge_learns:
         trained.append(("reward_model", "judge"))
     for key, role in trained:
         if not isinstance(config.models[key], CheckpointConfig):

@@ -100,7 +100,7 @@ def test_the_pilot_plays_with_pretrained_models(tmp_path: Path) -> None:
             "policy": model,
             "reward_model": model,
             "warm_start": {"demonstrations": 40, "judge_steps": 64},
-            "feedback": "recommended",
+            "feedback": "masked",
         }
     )
     took = estimate(config)
