@@ -257,7 +257,7 @@ def test_a_panel_measures_against_the_generators_programs(task: Task, played: li
 
 
 def test_groups_without_a_correct_program_need_no_tests(task: Task, played: list[Trajectory]) -> None:
-    sparing = reviewer(judge={"votes": 4, "scope": "useful"})
+    sparing = reviewer(judge={"votes": 4, "train": True, "scope": "useful"})
     assignments = [Assignment(slot=n, role="active", task=task) for n in range(2)]
     lost, won = ask(sparing, assignments, [played[1:3], played[:2]])
     assert (len(lost.tests), len(won.tests)) == (0, 4)

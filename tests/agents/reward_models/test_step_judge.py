@@ -198,6 +198,7 @@ def test_useful_votes_are_those_that_models_or_a_rewriter_read(
     config = RunConfig.model_validate(
         {
             "name": "r",
+            "feedback": "masked",
             "judge": {"scope": "useful", "votes": 2},
             "curriculum": {"rewriter": "scripted" if adapts else None},
         }

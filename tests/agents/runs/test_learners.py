@@ -53,7 +53,7 @@ def config(request: pytest.FixtureRequest, chats: dict[str, Any], monkeypatch: p
     # samples of these tests have probabilities of no sampler
     monkeypatch.setattr("rlanything_agents.training.trainer.MOST_SAMPLER_RATIO", math.inf)
     models = chats if request.param == "chat" else {"policy": SIZE, "reward_model": SIZE}
-    return RunConfig.model_validate({"name": "parts", **models})
+    return RunConfig.model_validate({"name": "parts", **models, "feedback": "masked"})
 
 
 class Engine:
@@ -187,7 +187,9 @@ def test_a_small_policy_and_a_pretrained_judge(chats: dict[str, Any]) -> None:
     )
     assert Learners(small_judge).actor.renderer.view.name == "short", "any model can use the short view"
     with pytest.raises(ValueError, match="reward_model is a small model, whose words are those of the short view"):
-        RunConfig.model_validate({"name": "mixed", "policy": chats["policy"], "reward_model": SIZE})
+        RunConfig.model_validate(
+            {"name": "mixed", "policy": chats["policy"], "reward_model": SIZE, "feedback": "masked"}
+        )
     alone = RunConfig.model_validate(
         {"name": "alone", "policy": chats["policy"], "feedback": "outcome", "judge": {"train": False}}
     )

@@ -6,8 +6,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.models.checkpoint import weights_are_here
@@ -15,6 +16,9 @@ from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter, Stage, duration
 from rlanything_agents.tools.planning.memory import NotEstimated
 from rlanything_agents.training.ranks.launch import launched
+
+if TYPE_CHECKING:
+    from rlanything_agents.runs.hooks import Hook
 
 __all__ = ["Duration", "estimate"]
 
@@ -26,7 +30,7 @@ on how many episodes take it at once."""
 PRETRAINED = {"demonstrations": 24, "judge_steps": 32, "judge_episodes": 4, "episodes": 24}
 """Sizes with a pretrained model on processors, whose time grows with the episodes from about this number on."""
 TEACHING: dict[str, Any] = {"policy_band": None, "judge_band": None, "balance": False, "shared_weight": 1.0}
-"""Feedback with which every group teaches: the short episodes of a pilot all fail, and a run would learn from none."""
+"""Feedback with which every group teaches, with the outcomes of `_every_second`."""
 SUCCESS, SOLVED_LENGTH, LEARNING = 0.45, 0.35, 0.55
 """Not known of episodes before a run: shares of solved ones, of their length, and of groups that teach."""
 
@@ -66,11 +70,31 @@ def estimate(config: RunConfig) -> Duration:
         watch, folder = _Stopwatch(), RunFolder(Path(name) / "run")
         from rlanything_agents.runs.train import train
 
-        train(small, folder, watch, command="")
+        train(small, folder, watch, command="", hooks=[_every_second()])
         (row,) = folder.rows()
     if not row["policy"]:
         raise NotEstimated("no group of the pilot taught the policy anything")
     return _scaled(watch.seconds, row, small, config)
+
+
+def _every_second() -> Hook:
+    """Hook by which every second episode counts as solved: the short ones of a pilot all fail, and teach nothing."""
+    from rlanything_agents.runs.hooks import Hook
+
+    class EverySecond(Hook):
+        def judged(self, groups: list[Any], iteration: int) -> list[Any]:
+            return [
+                replace(
+                    group,
+                    trajectories=[
+                        t if t.outcome is None else replace(t, outcome=1 - 2 * (number % 2))
+                        for number, t in enumerate(group.trajectories)
+                    ],
+                )
+                for group in groups
+            ]
+
+    return EverySecond()
 
 
 def _pilot(config: RunConfig, most: Mapping[str, int]) -> RunConfig:

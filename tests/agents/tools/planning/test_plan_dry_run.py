@@ -30,6 +30,7 @@ SMALL: dict[str, Any] = {
     "policy": TINY,
     "reward_model": TINY,
     "iterations": 2,
+    "feedback": "masked",
     "rollout": {"tasks": 2, "rollouts": 2, "max_steps": 4},
     "curriculum": {"pool_size": 2},
 }
@@ -82,8 +83,10 @@ def test_a_run_that_can_start(tmp_path: Path) -> None:
     assert "Time: as long as it takes, from a pilot" in output
 
 
-def test_the_pilot_says_how_long_each_part_of_a_run_takes() -> None:
-    took = estimate(RunConfig.model_validate(SMALL))
+@pytest.mark.parametrize("feedback", ["masked", "recommended"])
+def test_the_pilot_says_how_long_each_part_of_a_run_takes(feedback: str) -> None:
+    """With a reward model and without; the short episodes of the pilot solve nothing."""
+    took = estimate(RunConfig.model_validate({**SMALL, "feedback": feedback}))
     assert min(took.warm_start, took.evaluations, took.iterations) > 0
     part = r"(\d+ h )?\d+ (s|min)"
     assert re.fullmatch(rf"about {part} \(warm start {part}, evaluations {part}, iterations {part}\)", str(took))

@@ -116,7 +116,7 @@ def rows(config: RunConfig) -> dict[str, Phase]:
 
 
 def run(policy: dict[str, Any], reward_model: dict[str, Any] | None = None, **changes: Any) -> RunConfig:
-    tree = {"name": "a", "policy": policy, "reward_model": reward_model or policy, **changes}
+    tree = {"name": "a", "policy": policy, "reward_model": reward_model or policy, "feedback": "masked", **changes}
     return RunConfig.model_validate(tree)
 
 
