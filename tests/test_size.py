@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 97_040,
-    "lines of studies, benchmarks, scripts and examples": 7_544,
-    "lines of tests": 68_576,
+    "lines of studies, benchmarks, scripts and examples": 7_659,
+    "lines of tests": 68_668,
     "files of the four packages": 724,
     "settings of a run": 176,
     "commands": 18,
