@@ -23,7 +23,7 @@ test: $(VENV)/.dev lint  ## everything that must hold at each commit
 test-all: $(VENV)/.original lint  ## the same, with exhaustive checks and comparisons against the original ALFWorld stack
 	RLANYTHING_EXHAUSTIVE=1 $(BIN)/python -m pytest -n 2
 
-desktop: $(VENV)/.dev  ## the Debian packages of the bwrap desktop (root); tests of desktops are skipped without them
+desktop: $(VENV)/.dev  ## the root folder of the bwrap desktop, 0.5 GB from a mirror of Debian; without it, tests of desktops are skipped
 	$(BIN)/rlanything desktop install
 
 machines:  ## the Debian packages of containers and virtual machines (root); their slow tests are skipped without them

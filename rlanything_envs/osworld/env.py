@@ -249,6 +249,11 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self._ahead: Ahead | None = None
         self._episode: _Episode | None = None
 
+    @property
+    def root(self) -> str | None:
+        """Hash of the root folder that desktops are made of; None where they are of something else."""
+        return self._machine.root
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
 

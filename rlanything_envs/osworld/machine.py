@@ -8,6 +8,7 @@ from typing import Any
 
 from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld.desktop import BACKENDS, Client, Desktop, make_desktop
+from rlanything_envs.osworld.desktop.root import installed
 from rlanything_envs.osworld.winnable import Provided
 from rlanything_task_pools.osworld import Requirements
 
@@ -43,6 +44,12 @@ class Machine:
     def alone(self) -> bool:
         """Whether there can be no second desktop like this one: it was given, or runs elsewhere."""
         return not self._ours or self._backend == _ATTACHED
+
+    @property
+    def root(self) -> str | None:
+        """Hash of the root folder that the desktop is made of; None where it is of something else."""
+        found = installed() if self._backend == "bwrap" else None
+        return None if found is None else found.hash
 
     @property
     def running(self) -> bool:

@@ -83,6 +83,7 @@ class Panel:
         entries: The tasks.
         total: Number of tasks without a limit.
         unreadable: Official games that cannot be played, in order.
+        root: Hash of the root folder of the desktops that its published figures are of.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Panel:
     entries: tuple[Entry, ...]
     total: int
     unreadable: tuple[Unreadable, ...] = ()
+    root: str | None = None
 
     @property
     def ids(self) -> list[str]:
@@ -135,6 +137,8 @@ class Recipe(_Strict):
     hash: str | None = None
     """`panel_hash` of ``tasks``; None where the tasks are not pinned."""
     tasks: tuple[str, ...] = ()
+    root: str | None = None
+    """Hash of the root folder of the desktops that it was measured on; `rlanything doctor` says this machine's."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Recipe:
@@ -206,7 +210,14 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
         unreadable = [replace(game, task=recipe.tasks[game.place]) for game in unreadable]
     entries = tuple(Entry(task) for task in tasks)
     panel = Panel(
-        recipe.name, recipe.meaning, recipe.domain, recipe.environment, entries, recipe.count, tuple(unreadable)
+        recipe.name,
+        recipe.meaning,
+        recipe.domain,
+        recipe.environment,
+        entries,
+        recipe.count,
+        tuple(unreadable),
+        recipe.root,
     )
     if not entries:
         raise PoolError(f"panel {recipe.name}: not one of {count} games can be read; the first: {unreadable[0].error}")

@@ -81,6 +81,12 @@ def run_benchmark(
     world = World(panel.domain, {**panel.environment, **own, **(environment or {})}, str(out / "episodes"))
     with replace(world, record="").open() as conversation:  # fails early where the environment rejects its arguments
         turns, screens = most_turns(conversation.env), has_screens(conversation.env)
+        root = getattr(conversation.env.unwrapped, "root", None)
+    if panel.root is not None and root != panel.root:
+        theirs = f"the root folder {root}" if root else "no root folder (rlanything desktop install)"
+        reporter.say(
+            f"{panel.name} was measured with the root folder {panel.root}, this is {theirs}: screens may differ"
+        )
     settings = {
         "panel": panel.name,
         "hash": panel.hash,
@@ -89,6 +95,7 @@ def run_benchmark(
         "seed": seed,
         "environment": dict(world.arguments),
         "chat": chat.result_settings(agent, screens),
+        **({} if root is None else {"root": root}),
     }
     wanted = episodes_of(panel, episodes, seed)
     with ResultFolder.open(out, settings, restart=restart) as folder:

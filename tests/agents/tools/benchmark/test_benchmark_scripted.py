@@ -1,14 +1,19 @@
 """The agents that need no model, in every domain; and episodes that do not care who plays beside them."""
 
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmark_parts import adapted_pool, desktop_panel, timeless
+from rich.console import Console
 
+from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.runner import run_benchmark
+from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_task_pools import Task
 from rlanything_task_pools.panel import Entry, Panel, load_panel, pool_panel
 
@@ -31,6 +36,20 @@ def test_the_expert_wins_and_chance_hardly_does(name: str, tmp_path: Path) -> No
         "tasks": 3,
         "of": panel.total,
     }
+
+
+def test_results_name_the_root_folder_of_desktops(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Another folder than the panel's is said; a folder of results is of one."""
+    panel = replace(desktop_panel(1), root="b" * 16)
+    reporter = Reporter(Console(file=io.StringIO(), width=200))
+    monkeypatch.setattr(OSWorldEnv, "root", "a" * 16)
+    found = run_benchmark(panel, "random", tmp_path / "out", workers=1, reporter=reporter)
+    assert found["settings"]["root"] == "a" * 16
+    said = f"desktops was measured with the root folder {panel.root}, this is the root folder {'a' * 16}"
+    assert said in reporter.console.file.getvalue()
+    monkeypatch.setattr(OSWorldEnv, "root", panel.root)
+    with pytest.raises(BenchmarkError, match="root: was 'aaaaaaaaaaaaaaaa', now 'bbbbbbbbbbbbbbbb'"):
+        run_benchmark(panel, "random", tmp_path / "out", workers=1)
 
 
 def test_the_number_of_workers_changes_nothing(games: Panel, tmp_path: Path) -> None:
