@@ -247,4 +247,4 @@ class ScriptedDesktop:
         self._client = None
 
 
-BACKENDS["scripted"] = ScriptedDesktop  # type: ignore[index]
+BACKENDS["scripted"] = lambda: ScriptedDesktop  # type: ignore[index]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -18,7 +19,7 @@ from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, brief_act
 from rlanything_envs.osworld.ahead import Ahead
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import Scale, absolute
-from rlanything_envs.osworld.desktop import Client, Desktop, DesktopWrecked, Observation, Unwinnable
+from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation, Unwinnable
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.machine import Machine
 from rlanything_envs.osworld.readers import READERS
@@ -37,6 +38,7 @@ from rlanything_task_pools.osworld import (
     Assets,
     OSWorldDomain,
     Payload,
+    asset_urls,
     read_payload,
     requirements_of,
 )
@@ -145,6 +147,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``error``: the failure, where ``outcome`` is "error"; else empty.
     - ``agent_crash``: what no longer works, where the agent's actions broke the desktop: the session ended, the disk
       full, a device in the place of a result, no answer. The outcome is then -1 at once; else empty.
+    - ``independent``: False on a guest that is never reset: the episode began with what others left.
 
     ## Rewards
     0 until the end, then the evaluator's score, 0 to 1. ``FAIL`` scores 1 on an infeasible task and 0 on any other; an
@@ -281,6 +284,22 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self.task_id = task.id
         self._episode = episode = _Episode(task.id, problem, evaluator)
         return self._observe(episode, seen, _Answer()), self._info(episode, _Answer())
+
+    def missing_files(self, tasks: Iterable[Task]) -> dict[str, list[str]]:
+        """The files without which `reset` fails on these tasks, by the ids of the tasks that lack some.
+
+        Nothing is known of files that are not in a directory of assets, or of a task that cannot be read.
+        """
+        found: dict[str, list[str]] = {}
+        if not isinstance(assets := self.files, Assets):
+            return found
+        for task in tasks:
+            with contextlib.suppress(TaskFormatError, EvaluatorError):
+                problem = problem_of(task)
+                played = problem.model_copy(update={"evaluators": {problem.current: problem.evaluator}})
+                if absent := [url for url in asset_urls(played) if assets.lacks(url)]:
+                    found[task.id] = absent
+        return found
 
     def prepare(self, task: Task | Mapping[str, Any] | str) -> None:
         """Put a second desktop into the state of a task in the background.
@@ -504,6 +523,13 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return self.client.health().held
 
     def _look(self, client: Client, settle: Settle | None) -> Observation:
+        seen = self._seen(client, settle)
+        if seen.screenshot is not None and seen.screenshot.shape[:2] != self.screen[::-1]:
+            height, width = seen.screenshot.shape[:2]
+            raise DesktopError(f"the screen has {width} by {height} pixels now")
+        return seen
+
+    def _seen(self, client: Client, settle: Settle | None) -> Observation:
         view = self._view
         if settle is None or self._machine.synchronous:
             return client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
@@ -535,6 +561,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             "outcome": answer.outcome,
             "error": answer.error,
             "agent_crash": answer.agent_crash,
+            "independent": self._machine.independent,
         }
 
 

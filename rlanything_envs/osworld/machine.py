@@ -39,6 +39,8 @@ class Machine:
         self._desktop: Desktop | None = None if isinstance(backend, str) else backend
         self._running = False
         self._provided = Provided()
+        self.independent = True
+        """Whether an episode begins in a state that no other episode had a part in."""
 
     @property
     def alone(self) -> bool:
@@ -74,6 +76,7 @@ class Machine:
             SettingError: its screen has another size, or it has no such settings.
         """
         desktop = self._made()
+        self.independent = bool(getattr(desktop, "independent", True))
         if not self._running:
             desktop.start()
             self._running = True

@@ -31,7 +31,7 @@ TASK = make()
 SMALL = {**SCRIPTED, "screen": [800, 600]}
 TESTS = Path(__file__).parents[1]
 INFO = ["task_id", "instruction", "evaluator", "action", "command", "turn", "turns_left", "message"]
-INFO += ["outcome", "error", "agent_crash"]
+INFO += ["outcome", "error", "agent_crash", "independent"]
 
 
 def made(**arguments):
@@ -253,6 +253,8 @@ def test_the_default_observation():
 
 class Failing:
     """A machine whose desktop fails as it is told."""
+
+    independent = True
 
     def __init__(self, machine, failure):
         self.machine, self.failure = machine, failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,37 +12,37 @@ from rlanything_envs.osworld.desktop.protocol import Desktop
 __all__ = ["BACKENDS", "make_desktop"]
 
 
-def _bwrap(**settings: Any) -> Desktop:
+def _bwrap() -> type[Desktop]:
     from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop
 
-    return BwrapDesktop(**settings)
+    return BwrapDesktop
 
 
-def _http(**settings: Any) -> Desktop:
+def _http() -> type[Desktop]:
     from rlanything_envs.osworld.desktop.attached import HttpDesktop
 
-    return HttpDesktop(**settings)
+    return HttpDesktop
 
 
-def _docker(**settings: Any) -> Desktop:
+def _docker() -> type[Desktop]:
     from rlanything_envs.osworld.desktop.container import DockerDesktop
 
-    return DockerDesktop(**settings)
+    return DockerDesktop
 
 
-def _vm(**settings: Any) -> Desktop:
+def _vm() -> type[Desktop]:
     from rlanything_envs.osworld.desktop.vm import VmDesktop
 
-    return VmDesktop(**settings)
+    return VmDesktop
 
 
-def _simulator(**settings: Any) -> Desktop:
+def _simulator() -> type[Desktop]:
     from rlanything_envs.osworld.desktop.simulator import SimulatorDesktop
 
-    return SimulatorDesktop(**settings)
+    return SimulatorDesktop
 
 
-BACKENDS: Mapping[str, Callable[..., Desktop]] = {
+BACKENDS: Mapping[str, Callable[[], type[Desktop]]] = {
     "bwrap": _bwrap,
     "docker": _docker,
     "vm": _vm,
@@ -58,16 +59,20 @@ def make_desktop(backend: str, **settings: Any) -> Desktop:
         backend: ``"bwrap"``, ``"docker"``, ``"vm"``, ``"http"`` or ``"simulator"``.
         settings: those of the backend; one that is None counts as not given. ``screen`` (width, height) for
             all but ``http``, ``memory`` for ``bwrap``, ``docker`` and ``vm``, ``network`` for ``bwrap`` and ``vm``,
-            ``image`` for ``docker``, ``qcow2`` for ``vm``, ``url`` and ``token`` for ``http``.
+            ``image`` for ``docker``, ``qcow2`` for ``vm``, ``url``, ``token`` and ``reset`` for
+            ``http``.
 
     Raises:
-        SettingError: no such backend, or it has no such setting.
+        SettingError: no such backend, it has no such setting, or one is missing that it needs.
     """
-    make = BACKENDS.get(backend)
-    if make is None:
+    if backend not in BACKENDS:
         raise SettingError(f"no desktop is called {backend!r}; there are {', '.join(BACKENDS)}")
+    made = BACKENDS[backend]()
+    known = inspect.signature(made).parameters
     given = {name: value for name, value in settings.items() if value is not None}
-    try:
-        return make(**given)
-    except TypeError as error:
-        raise SettingError(f"the {backend} desktop: {error}") from error
+    if unknown := given.keys() - known.keys():
+        raise SettingError(f"the {backend} desktop has no setting {min(unknown)!r}; it has {', '.join(known)}")
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in given:
+            raise SettingError(f"the {backend} desktop needs its {name}: desktop={{{name!r}: ...}}")
+    return made(**given)

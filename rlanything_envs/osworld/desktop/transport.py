@@ -149,17 +149,18 @@ class Transport:
         return f"Transport({self.url!r})"
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, timeout: float) -> Response:
-        """Look at something. A request that gets no answer is repeated, because looking changes nothing.
+        """Look at something. Looking changes nothing: a request that fails soon is repeated.
 
         Raises:
             DesktopError: no answer.
         """
         target = f"{path}?{urlencode(query)}" if query else path
+        begin = time.monotonic()
         for left in reversed(range(_LOOKS)):
             try:
                 return self.once("GET", target, None, {}, timeout)
             except DesktopError:
-                if not left:
+                if not left or time.monotonic() - begin > 2 * timeout:
                     raise
                 time.sleep(_BETWEEN_LOOKS)
         raise DesktopError(f"{self.url}{path}: no answer")

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld.desktop import DesktopError, make_desktop
 from rlanything_envs.osworld.desktop.conformance import check_guest, differences
 from rlanything_envs.osworld.desktop.serve import Relay
@@ -98,7 +99,7 @@ def test_a_guest_without_our_additions(desktop):
         assert seen.accessibility_tree == own.accessibility_tree()
         assert seen.terminal is None
         assert client.execute(["echo", "1"], timeout=5).output == "1\n"
-        with pytest.raises(DesktopError, match="cannot reset itself"):
+        with pytest.raises(SettingError, match="cannot reset itself"):
             other.reset()
 
 
