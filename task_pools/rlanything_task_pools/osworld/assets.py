@@ -100,6 +100,13 @@ class Assets:
         remote = [url for url in dict.fromkeys(urls) if url.partition(":")[0].lower() in REMOTE]
         return [url for url in remote if not self.path(url).is_file()]
 
+    def lacks(self, url: str) -> bool:
+        """Whether a file, remote or not, is not where `read` looks for it."""
+        try:
+            return not self.path(url).is_file()
+        except AssetError:
+            return True
+
     def fetch(self, urls: Iterable[str], progress: Progress | None = None) -> list[Path]:
         """Download what is missing; a download that was cut off goes on where it was.
 

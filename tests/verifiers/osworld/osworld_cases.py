@@ -343,6 +343,7 @@ def pictures() -> Iterator[Case]:
 def sounds() -> Iterator[Case]:
     """Cases of the metric of sounds."""
     files = {"same": tone(2, 300), "slower": tone(2.5, 300), "higher": tone(2, 900), "short": tone(0.2, 300)}
+    files["silence"] = tone(2, 0)
     yield from against("compare_audios", files, ".wav")
 
 
@@ -422,7 +423,11 @@ def texts() -> Iterator[Case]:
     yield from with_rules("check_json", data, ".json", rules)
     yaml = {"anchor": b"x: &x {b: [1]}\na: *x\n", "merge": b"x: &x {b: [1]}\na: {<<: *x}\n", "plain": b"a: {b: [2]}\n"}
     yield from with_rules("check_json", yaml, ".yaml", rules, {"is_yaml": True})
-    yield from with_rules("check_json_settings", data, ".json", [{"expected": {"c": "x"}}, {"expected": {"c": "y"}}])
+    loose = {"comment": b'{"c": "x"} // c', "comma": b'{"c": "x",}'}
+    wanted = [{"expected": {"c": "x"}}, {"expected": {"c": "y"}}]
+    yield from with_rules("check_json_settings", {**data, **loose}, ".json", wanted)
+    keys = {"head": b'// keys\n[{"c": "x"}]', "below": b'[\n// a\n{"c": "x"}]', "comma": b'[{"c": "x"},]', **data}
+    yield from with_rules("check_json_keybindings", keys, ".json", [{"expected": {"c": "x"}}])
     pages = {
         "set": b"<html><style>body {background-image: url('a.png')}</style></html>",
         "other": b'<html><style>body {background-image: url("a.png")}</style></html>',

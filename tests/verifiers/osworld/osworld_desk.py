@@ -15,7 +15,7 @@ import openpyxl
 import pptx
 from PIL import Image
 
-from rlanything_verifiers.osworld import check_evaluator, evaluate
+from rlanything_verifiers.osworld import Strict, check_evaluator, evaluate
 
 
 @dataclass
@@ -87,6 +87,7 @@ def score_files(
     name: str = "file",
     rules: Any = None,
     beside: Mapping[str, bytes] | None = None,
+    reading: Strict = "own",
     **options: Any,
 ) -> float:
     """The score of a file of the desktop, after the evaluator was found to be in order."""
@@ -111,7 +112,7 @@ def score_files(
     elif rules is not None:
         evaluator["expected"] = {"type": "rule", "rules": rules}
     check_evaluator(evaluator)
-    return evaluate(evaluator, desk, last_action="DONE", files=web)
+    return evaluate(evaluator, desk, last_action="DONE", files=web, strict=reading)
 
 
 def score_value(func: str, result: Any, rules: Any = None, **options: Any) -> float:

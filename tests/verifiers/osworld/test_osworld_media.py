@@ -410,6 +410,7 @@ def test_sounds():
     assert score_files("compare_audios", gold, gold) == pytest.approx(1)
     assert score_files("compare_audios", tone(2, 300, rate=44_100), gold) > 0.9
     assert score_files("compare_audios", tone(2, 900), gold) < 0.9
+    assert score_files("compare_audios", tone(2, 0), gold) == pytest.approx(0.5247, abs=1e-3), "OSWorld's for silence"
     assert score_files("compare_audios", b"no sound", gold) == 0
     with pytest.raises(VerifierError):
         score_files("compare_audios", gold, b"no sound")

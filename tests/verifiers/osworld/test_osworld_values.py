@@ -205,6 +205,26 @@ def test_files_against_rules(func, result, rules, wanted):
     assert score_files(func, result, rules=rules) == wanted
 
 
+@pytest.mark.parametrize(
+    ("content", "own", "upstream"),
+    [
+        ('[{"a": 1}]', 1, 1),
+        ('// mine\n[{"a": 1}]', 1, 1),
+        ('[{"a": 1},]', 1, 0),
+        ('[\n// mine\n{"a": 1}]', 1, 0),
+        ('[{"a": 2}]', 0, 0),
+        ("[" * 50_000, 0, 0),
+    ],
+)
+def test_key_bindings_as_vs_code_and_as_osworld_reads_them(content, own, upstream):
+    for reading, wanted in (("own", own), ("upstream", upstream)):
+        rules = {"expected": {"a": 1}}
+        assert score_files("check_json_keybindings", content.encode(), rules=rules, reading=reading) == wanted
+        whole = f'{{"b": {content}}}'.replace("// mine\n[", "[")
+        settings = {"expected": {"b": [{"a": 1}]}}
+        assert score_files("check_json_settings", whole.encode(), rules=settings, reading=reading) == wanted
+
+
 def test_check_json():
     found = {"name": "x", "deep": {"list": [1, {"a": "smart mode"}]}, "size": 5}
     expect = [

@@ -20,6 +20,9 @@ OSWorld uses."""
 _RANGE_DB = 80.0
 """What is softer than the loudest by more than this counts as this."""
 
+_NONE = 1e-6
+"""What is no larger is a rounding error, as all coefficients of silence but the first are."""
+
 _BLOCK = 512
 """Windows that are worked on at a time."""
 
@@ -79,7 +82,7 @@ def _mel_bands() -> Floats:
 def _scaled(features: Floats) -> Floats:
     """Each coefficient divided by its largest size over time."""
     largest = np.abs(features).max(axis=0)
-    return features / np.where(largest > 0, largest, 1)
+    return features / np.where(largest > _NONE, largest, 1)
 
 
 def alignment_cost(one: Floats, other: Floats) -> tuple[float, int]:

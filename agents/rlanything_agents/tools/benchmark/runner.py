@@ -10,6 +10,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
+
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter, Stage
 from rlanything_agents.tools.benchmark import qwen3vl
@@ -81,6 +83,7 @@ def run_benchmark(
     world = World(panel.domain, {**panel.environment, **own, **(environment or {})}, str(out / "episodes"))
     with replace(world, record="").open() as conversation:  # fails early where the environment rejects its arguments
         turns, screens = most_turns(conversation.env), has_screens(conversation.env)
+        _check_files(panel, conversation.env)
         root = getattr(conversation.env.unwrapped, "root", None)
     if panel.root is not None and root != panel.root:
         theirs = f"the root folder {root}" if root else "no root folder (rlanything desktop install)"
@@ -123,6 +126,19 @@ def run_benchmark(
                 write_report(folder.page, summary)
                 collect(out / "episodes", ((episode.name, episode.place) for episode in wanted), out)
         return summary
+
+
+def _check_files(panel: Panel, env: gym.Env[Any, Any]) -> None:
+    """Raise `BenchmarkError` with the files that are missing, of all tasks; each would otherwise fail at its reset."""
+    missing_files = getattr(env.unwrapped, "missing_files", None)
+    if missing_files is None or not (missing := missing_files(entry.task for entry in panel.entries)):
+        return
+    total = len({url for urls in missing.values() for url in urls})
+    lines = [f"{task}: {', '.join(urls)}" for task, urls in missing.items()]
+    raise BenchmarkError(
+        f"{total} files of {len(missing)} of the {len(panel.entries)} tasks are missing; fetch them with `rlanything "
+        "desktop fetch-assets TASKS`, or leave these tasks out:\n" + "\n".join(lines)
+    )
 
 
 def _play(

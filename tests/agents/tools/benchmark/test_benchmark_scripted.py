@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from benchmark_parts import adapted_pool, desktop_panel, timeless
 from rich.console import Console
+from scripted_desktop import SCRIPTED
 
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_task_pools import Task
+from rlanything_task_pools.osworld import Assets, make_task, read_payload
 from rlanything_task_pools.panel import Entry, Panel, load_panel, pool_panel
 
 PANELS = ("alfworld-hard", "coding-generated", "desktops")
@@ -114,3 +116,25 @@ def test_a_task_that_is_none_ends_the_benchmark(games: Panel, tmp_path: Path) ->
         run_benchmark(panel, "random", tmp_path / "out", workers=1)
     kept = json.loads((tmp_path / "out" / "results.json").read_text())
     assert (kept["left"], kept["total"]["episodes"]) == (1, 1), "what was played before is kept"
+
+
+def test_missing_files_are_listed_for_all_tasks_before_the_first_episode(tmp_path: Path) -> None:
+    there, absent = "https://huggingface.co/a/there.txt", "https://huggingface.co/a/{}.txt"
+    assets = Assets(tmp_path / "assets")
+    assets.path(there).parent.mkdir(parents=True)
+    assets.path(there).write_text("hello")
+
+    def entry(url: str) -> Entry:
+        step = {"type": "download", "parameters": {"files": [{"url": url, "path": "/home/user/a.txt"}]}}
+        payload = {"instruction": "Go.", "config": [step], "current": "one", "instructions": {"one": "Go."}}
+        payload["evaluators"] = {"one": {"func": "infeasible"}}
+        return Entry(make_task(read_payload(payload)))
+
+    entries = tuple(entry(url) for url in (there, absent.format(1), absent.format(2)))
+    panel = Panel("files", "", "osworld", {**SCRIPTED, "assets": str(assets.directory)}, entries, 3)
+    with pytest.raises(BenchmarkError) as failure:
+        run_benchmark(panel, "random", tmp_path / "out")
+    said = str(failure.value).splitlines()
+    assert said[0].startswith("2 files of 2 of the 3 tasks are missing")
+    assert [line.partition(": ")[2] for line in said[1:]] == [absent.format(1), absent.format(2)]
+    assert not (tmp_path / "out").exists()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+from typing import Any
+
 from rlanything_verifiers.osworld.deck import DeckRun
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.metrics import documents, slides, text
 from rlanything_verifiers.osworld.metrics.slides import Exam
-from rlanything_verifiers.osworld.metrics.text import KeyRules
+from rlanything_verifiers.osworld.metrics.text import KeyRules, Settings
+from rlanything_verifiers.osworld.metrics.values import Expected
 from rlanything_verifiers.osworld.registry import upstream_reading
 from rlanything_verifiers.osworld.word import read_document
 
@@ -50,3 +55,24 @@ def check_json(result: File, rules: KeyRules, *, is_yaml: bool = False) -> float
     value = text.json_value(result, is_yaml)
     there = all(text.has_key(value, rule) for rule in rules.unexpect)
     return text.check_json(result, rules, is_yaml=is_yaml) if there else 0.0
+
+
+@upstream_reading
+def check_json_keybindings(result: File, rules: Expected) -> float:
+    """Comments, but for one in the first line, and trailing commas make the file unreadable."""
+    whole = result.text()
+    values = map(_plain_json, (whole, whole.partition("\n")[2]))
+    return float(rules.expected in next((value for value in values if isinstance(value, list)), ()))
+
+
+@upstream_reading
+def check_json_settings(result: File, rules: Settings) -> float:
+    """Comments and trailing commas make the file unreadable."""
+    return text.check_json_settings(result, rules) if _plain_json(result.text()) is not None else 0.0
+
+
+def _plain_json(content: str) -> Any:
+    """The value of a text in JSON; None where it is none."""
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(content)
+    return None
