@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 97_070,
+    "lines of the four packages": 97_250,
     "lines of studies, benchmarks, scripts and examples": 7_659,
-    "lines of tests": 68_687,
+    "lines of tests": 69_197,
     "files of the four packages": 724,
     "settings of a run": 176,
     "commands": 18,
