@@ -165,14 +165,9 @@ def engine(
     if kind == "transformers":
         yield TransformersGenerator(model, tokenizer)
         return
-    settings = EngineConfig(
-        kind="vllm",
-        gpu_memory_utilization=0.4,
-        max_model_len=2 * (PROMPT + ANSWER),
-        enforce_eager=model.device.type == "cpu",
-    )
+    settings = EngineConfig(kind="vllm", gpu_memory_utilization=0.4)
     with tempfile.TemporaryDirectory() as folder:
-        made = VLLMGenerator(model, tokenizer, settings, Path(folder))
+        made = VLLMGenerator(model, tokenizer, settings, Path(folder), 2 * (PROMPT + ANSWER))
         try:
             made.wake()
             yield made

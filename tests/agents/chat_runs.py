@@ -12,7 +12,7 @@ from rlanything_agents.runs.hooks import Hook
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 
-LORA = {"rank": 2, "alpha": 4}
+LORA = {"rank": 2}
 
 
 def settings(folder: Path, **changes: Any) -> RunConfig:

@@ -22,11 +22,9 @@ class ServerConfig(Section):
     """Name under which the server offers the model."""
     api_key_env: str | None = None
     """Environment variable that holds the key; None for a server without one."""
-    concurrency: Positive = 256
-    """Most requests at once; the server batches them."""
 
 
-_VLLM_ONLY = ("gpu_memory_utilization", "tensor_parallel_size", "max_model_len", "max_num_seqs", "enforce_eager")
+_VLLM_ONLY = ("gpu_memory_utilization", "tensor_parallel_size")
 """Keys that only an engine in this process has."""
 
 
@@ -43,12 +41,6 @@ class EngineConfig(Section):
     """Share of each GPU's memory that one engine takes while it is awake, its weights included."""
     tensor_parallel_size: Positive = 1
     """GPUs that one model is divided over."""
-    max_model_len: Positive | None = None
-    """Most tokens of prompt and response together; the model's own limit if None."""
-    max_num_seqs: Positive | None = None
-    """Most sequences decoded at once; vLLM's default if None."""
-    enforce_eager: bool = False
-    """Whether vLLM runs the model without compiling it: slower, but it starts sooner; needed on processors."""
     sleep: bool | None = None
     """Whether an engine frees its GPU memory while other phases run; otherwise all engines and the trainers must fit
     together. None: engines in this process sleep where vLLM can (on GPUs); servers do not, because they have GPUs of

@@ -55,8 +55,6 @@ class LoraConfig(Section):
     """
 
     rank: Positive = 16
-    alpha: Positive = 32
-    """An adapter's product is scaled by alpha / rank."""
 
 
 class CheckpointConfig(Section):
@@ -112,13 +110,11 @@ class CheckpointConfig(Section):
 class SharedConfig(Section):
     """Reward model on the policy's base: one copy of the frozen weights in memory, and adapters of each model.
 
-    Checkpoint, precision, attention and quantisation are the policy's, and so is the shape of the adapters unless
-    ``lora`` is set. The other keys are those of `CheckpointConfig`.
+    Checkpoint, precision, attention, quantisation and the rank of the adapters are the policy's. The other keys are
+    those of `CheckpointConfig`.
     """
 
     base: Literal["policy"]
-    lora: LoraConfig | None = None
-    """Adapters of the reward model; those of the policy if None."""
     thinking: Literal["keep", "strip"] | None = None
     lessons: bool = False
     max_tokens: Positive = 512

@@ -305,17 +305,6 @@ class RunConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _an_engine_holds_an_episode(self) -> RunConfig:
-        limit = self.engine.max_model_len
-        for key, model in self.models.items():
-            if limit is not None and isinstance(model, CheckpointConfig) and limit < model.context:
-                raise ValueError(
-                    f"engine.max_model_len ({limit}) is less than {key}.context ({model.context}): the engine would "
-                    f"refuse what still fits the context. Set {key}.context={limit}, or max_model_len higher"
-                )
-        return self
-
-    @model_validator(mode="after")
     def _another_program_plays_ahead(self) -> RunConfig:
         if not self.rollout.ahead:
             return self

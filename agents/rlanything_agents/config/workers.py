@@ -27,8 +27,6 @@ class WorkersConfig(Section):
     """Address of a running Ray cluster (``auto``, ``ray://HOST:10001``); None starts one on this machine."""
     gpus: Amount = 0.0
     """GPUs that Ray reserves for a worker; its copies of the models run there."""
-    threads: Positive = 1
-    """Threads of torch in a worker."""
     judge: Literal["after", "meanwhile", "workers"] = "workers"
     """Process that queries the reward model, and when. ``after``: the main process, when all rollouts are done.
     ``meanwhile``: the same process, for finished groups while others are still played. ``workers``: idle workers, each

@@ -28,7 +28,12 @@ class Serving(Protocol):
 
 
 def open_engine(
-    config: EngineConfig, role: str, model: Any, tokenizer: PreTrainedTokenizerBase, folder: Path
+    config: EngineConfig,
+    role: str,
+    model: Any,
+    tokenizer: PreTrainedTokenizerBase,
+    folder: Path,
+    context: int | None = None,
 ) -> TextGenerator:
     """Open a generator for a trained model; the caller closes it.
 
@@ -42,6 +47,7 @@ def open_engine(
         model: Trained model of transformers or PEFT.
         tokenizer: Tokenizer of the model.
         folder: Folder of scratch files, which servers can read under the same path.
+        context: Most tokens of a prompt and its response, for an engine in this process; the model's own limit if None.
 
     Raises:
         MissingExtra: The engine's package is not installed.
@@ -55,7 +61,7 @@ def open_engine(
     if config.kind == "vllm":
         from rlanything_agents.engines.vllm import VLLMGenerator
 
-        return VLLMGenerator(model, tokenizer, config, folder / role)
+        return VLLMGenerator(model, tokenizer, config, folder / role, context)
     server = config.server(role) if config.kind == "vllm_server" else None
     if server is not None:
         from rlanything_agents.engines.vllm_server import VLLMServerGenerator

@@ -76,6 +76,7 @@ class VLLMGenerator:
         tokenizer: Tokenizer of the model.
         config: Settings of ``kind: vllm``.
         folder: Scratch folder of this generator alone, for weights in transit; emptied on construction.
+        context: Most tokens of a prompt and its response; the model's own limit if None.
 
     Raises:
         MissingExtra: vLLM is not installed.
@@ -84,13 +85,20 @@ class VLLMGenerator:
 
     trainable = True
 
-    def __init__(self, model: Any, tokenizer: PreTrainedTokenizerBase, config: EngineConfig, folder: Path) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: PreTrainedTokenizerBase,
+        config: EngineConfig,
+        folder: Path,
+        context: int | None = None,
+    ) -> None:
         if importlib.util.find_spec("vllm") is None:
             raise MissingExtra(
                 "engine.kind vllm needs the package vllm, which runs on Linux with CUDA: pip install "
                 "'rlanything-envs[train,vllm]' in an environment of its own"
             )
-        self.config = config
+        self.config, self._context = config, context
         self._weights = Weights(folder, model, tokenizer)
         self._reader = CompletionReader(tokenizer, self._weights.vocabulary)
         if self._weights.adapters and self._weights.rank > LORA_RANKS[-1]:
@@ -143,7 +151,7 @@ class VLLMGenerator:
                     lora_request=self._adapter(),
                 )
             answers = dict(zip(fitting, outputs, strict=False))
-        full = f"a prompt of {{}} tokens leaves no room in a context of {limit} (engine.max_model_len)"
+        full = f"a prompt of {{}} tokens leaves no room in a context of {limit}"
         return [
             self._completions(prompt, answers.get(at), own[at])
             if len(prompt) < limit
@@ -222,12 +230,12 @@ class VLLMGenerator:
             "gpu_memory_utilization": config.gpu_memory_utilization,
             "tensor_parallel_size": config.tensor_parallel_size,
             "enable_sleep_mode": self._sleeps,
-            "enforce_eager": config.enforce_eager,
+            "enforce_eager": platform.is_cpu(),  # nothing is compiled there
             "logprobs_mode": "raw_logprobs",
             "generation_config": "vllm",  # its further ends of a sequence would share the probability of ours
         }
-        optional = {"max_model_len": config.max_model_len, "max_num_seqs": config.max_num_seqs}
-        settings |= {name: value for name, value in optional.items() if value is not None}
+        if self._context is not None:
+            settings["max_model_len"] = self._context
         if platform.is_cpu():
             # A seeded request whose prompt is read in parts fails there: its generator cannot go back a draw.
             settings["enable_chunked_prefill"] = False

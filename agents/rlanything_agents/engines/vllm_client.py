@@ -35,6 +35,8 @@ arrive together."""
 
 LONGEST_SILENCE_S = 900.0
 """Most seconds until an answer arrives, and until new weights are loaded."""
+CONCURRENCY = 256
+"""Most requests to a server at once; it batches them, by default as many (vLLM's ``max_num_seqs``)."""
 RETRIES = Retries(attempts=6, total_s=1800.0)
 """Attempts of a request, and most seconds of all of them together."""
 _ALWAYS_THERE = ("/v1/completions", "/v1/models")
@@ -82,7 +84,7 @@ class VLLMClient(OpenAIGenerator):
             model=server.model,
             base_url=server.base_url,
             key_env=server.api_key_env,
-            concurrency=server.concurrency,
+            concurrency=CONCURRENCY,
             read_timeout_s=LONGEST_SILENCE_S,
             max_response_bytes=_MOST_BYTES,
             samples_per_request=64,

@@ -64,6 +64,8 @@ _BROKEN = (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeErro
 ADAPTER = "adapter_model.safetensors"
 VISION = r".*\.visual\..*"
 """Names of the modules of the tower that reads images."""
+LORA_SCALE = 2
+"""``lora_alpha`` over the rank, the factor on an adapter's product: as TRL's defaults, 32 and 16."""
 
 
 def load_template(config: CheckpointConfig) -> ChatTemplate:
@@ -274,7 +276,7 @@ def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -
         raise MissingExtra("lora needs the package peft: pip install 'rlanything-envs[train]'") from error
     settings = peft.LoraConfig(
         r=lora.rank,
-        lora_alpha=lora.alpha,
+        lora_alpha=LORA_SCALE * lora.rank,
         target_modules="all-linear",
         exclude_modules=VISION if config.freeze_vision and image_reader(model) is not None else None,
         task_type="CAUSAL_LM",

@@ -61,7 +61,9 @@ class Learners:
         self.both, checkpoints, templates = _begin(config, folder)
         self.policy, self.judge = self.both["policy"], self.both["judge"]
         self._engines: dict[Role, TextGenerator] = {
-            role: open_engine(config.engine, role, learner.model, templates[role].tokenizer, folder)
+            role: open_engine(
+                config.engine, role, learner.model, templates[role].tokenizer, folder, checkpoints[role].context
+            )
             for role, learner in self.both.items()
         }
         self._served: dict[str, int] = {}

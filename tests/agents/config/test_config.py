@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from rlanything_agents.config import CheckpointConfig, ConfigError, LoraConfig, RunConfig, load_config
 from rlanything_agents.feedback import PRESETS
@@ -95,15 +94,6 @@ def test_a_pretrained_model_is_told_by_its_key() -> None:
     assert isinstance(config.policy, CheckpointConfig)
     assert (config.policy.lora, config.policy.thinking) == (LoraConfig(rank=4), "strip")
     assert RunConfig.model_validate(config.model_dump(mode="json")) == config
-
-
-def test_an_engine_holds_what_fits_the_context() -> None:
-    models = {role: {"checkpoint": "a/b", "context": 4096} for role in ("policy", "reward_model")}
-    engine = {"kind": "vllm", "max_model_len": 4096}
-    assert RunConfig.model_validate({"name": "a", **models, "engine": engine}).engine.max_model_len == 4096
-    models["reward_model"]["context"] = 4097
-    with pytest.raises(ValidationError, match=r"max_model_len \(4096\) is less than reward_model\.context \(4097\)"):
-        RunConfig.model_validate({"name": "a", **models, "engine": engine})
 
 
 def test_what_has_no_part_in_a_run_is_not_stored() -> None:

@@ -22,7 +22,7 @@ SERVER = {"base_url": "http://gpu-1:8000/v1", "model": "m"}
 @pytest.mark.parametrize(
     ("tree", "message"),
     [
-        ({"max_num_seqs": 4}, "max_num_seqs has no effect with kind transformers"),
+        ({"tensor_parallel_size": 4}, "tensor_parallel_size has no effect with kind transformers"),
         ({"sleep": False}, "sleep has no effect with kind transformers"),
         ({"kind": "vllm", "policy": SERVER}, "policy has no effect with kind vllm"),
         ({"kind": "vllm_server"}, "needs the section `policy` or `judge`"),
@@ -42,7 +42,11 @@ def test_what_has_no_effect_is_an_error(tree: dict[str, Any], message: str) -> N
 
 @pytest.mark.parametrize(
     "tree",
-    [{}, {"kind": "vllm", "max_num_seqs": 8, "sleep": False}, {"kind": "vllm_server", "judge": SERVER, "sleep": True}],
+    [
+        {},
+        {"kind": "vllm", "tensor_parallel_size": 8, "sleep": False},
+        {"kind": "vllm_server", "judge": SERVER, "sleep": True},
+    ],
 )
 def test_a_stored_section_is_read_back(tree: dict[str, Any]) -> None:
     config = EngineConfig.model_validate(tree)

@@ -82,9 +82,11 @@ def test_what_cannot_sleep_is_left_alone() -> None:
 
 def test_an_iteration_on_one_gpu_that_holds_one_engine(engines: type[LLM], tmp_path: Path) -> None:
     """Policy, judge and rewriter each want most of the memory; weights change in between; two whole iterations."""
-    config = EngineConfig(kind="vllm", gpu_memory_utilization=0.9, max_model_len=64)
+    config = EngineConfig(kind="vllm", gpu_memory_utilization=0.9)
     models = {role: make_small(seed) for seed, role in enumerate(("policy", "judge", "rewriter"))}
-    made: dict[str, Any] = {role: open_engine(config, role, model, WORDS, tmp_path) for role, model in models.items()}
+    made: dict[str, Any] = {
+        role: open_engine(config, role, model, WORDS, tmp_path, 64) for role, model in models.items()
+    }
     phases = GPUScheduler({**dict(zip(ORDER, made.values(), strict=False)), "update": None})
     params = SamplingParams(6, n=2, seed=1)
     used = []

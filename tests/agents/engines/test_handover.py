@@ -28,7 +28,7 @@ from rlanything_agents.engines.vllm_worker import PackingWorker
 from rlanything_envs.llm import SamplingParams
 from rlanything_envs.llm.choices import OneOf, Repeat, Then
 
-VLLM = EngineConfig(kind="vllm", max_model_len=64)
+VLLM = EngineConfig(kind="vllm")
 
 
 @pytest.mark.parametrize("adapters", [False, True])
@@ -61,7 +61,7 @@ def test_an_engine_that_keeps_old_weights_stops_the_run(
     engines: type[LLM], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = make_small()
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     generator.generate([[1, 5]], SamplingParams(4, seed=0))
     monkeypatch.setattr(engines, "_load", lambda self, path: None)
     shake(model, 1)
@@ -75,7 +75,7 @@ def test_weights_are_checked_after_sleep_too(
     engines: type[LLM], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = make_small()
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     generator.wake()
     generator.sleep()
     monkeypatch.setattr(engines, "_load", lambda self, path: shake(self.model.float(), 3))
@@ -113,7 +113,7 @@ def test_refusals_to_reset_the_prefix_cache_are_tried_again(
 
     monkeypatch.setattr(engines, "reset_prefix_cache", refusing)
     model = make_small()
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     generator.wake()
     generator.update_weights(model, 1)
     assert not refusals
@@ -128,23 +128,29 @@ def test_where_vllm_cannot_sleep_engines_stay_awake(
 ) -> None:
     platform = sys.modules["vllm.platforms"].current_platform
     monkeypatch.setattr(platform, "is_sleep_mode_available", lambda: False)
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     generator.wake()
     generator.sleep()
     assert generator.awake
     assert engines.alive[0].settings["enable_sleep_mode"] is False
     assert "engine.sleep is off" in caplog.text
-    wanted = VLLMGenerator(make_small(), WORDS, VLLM.model_copy(update={"sleep": True}), tmp_path / "other")
+    wanted = VLLMGenerator(make_small(), WORDS, VLLM.model_copy(update={"sleep": True}), tmp_path / "other", 64)
     with pytest.raises(EngineFailed, match=r"engine\.sleep: vLLM cannot sleep on this machine"):
         wanted.wake()
 
 
-def test_eager_execution_is_a_key(engines: type[LLM], tmp_path: Path) -> None:
+def test_nothing_is_compiled_on_processors(engines: type[LLM], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    platform = sys.modules["vllm.platforms"].current_platform
     for eager in (False, True):
-        config = VLLM.model_copy(update={"enforce_eager": eager})
-        VLLMGenerator(make_small(), WORDS, config, tmp_path / f"{eager}").wake()
+        monkeypatch.setattr(platform, "is_cpu", lambda eager=eager: eager)
+        VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / f"{eager}", 64).wake()
         assert engines.alive.pop().settings["enforce_eager"] is eager
         engines.gpu.held.clear()
+
+
+def test_an_engine_holds_a_context(engines: type[LLM], tmp_path: Path) -> None:
+    VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 48).wake()
+    assert engines.alive.pop().settings["max_model_len"] == 48
 
 
 def test_calls_under_way_end_when_the_process_of_an_engine_dies(monkeypatch: pytest.MonkeyPatch) -> None:

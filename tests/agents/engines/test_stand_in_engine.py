@@ -19,14 +19,14 @@ from rlanything_agents.engines.vllm import EngineFailed, VLLMGenerator
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.llm import SamplingParams
 
-VLLM = EngineConfig(kind="vllm", max_model_len=64)
+VLLM = EngineConfig(kind="vllm")
 PROMPTS = [[1, 5, 6], [1, 7]]
 PARAMS = SamplingParams(8, n=3, seed=5)
 
 
 def test_ids_and_logprobs_are_those_of_the_model(engines: type[LLM], tmp_path: Path) -> None:
     model = make_small()
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     answers = generator.generate(PROMPTS, SamplingParams(8, temperature=0.7, top_p=0.9, n=3, seed=5))
     assert [len(samples) for samples in answers] == [3, 3]
     for prompt, samples in zip(PROMPTS, answers, strict=True):
@@ -41,7 +41,7 @@ def test_ids_and_logprobs_are_those_of_the_model(engines: type[LLM], tmp_path: P
 
 
 def test_equal_prompts_differ_and_seeds_repeat(engines: type[LLM], tmp_path: Path) -> None:
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     first = generator.generate([[1, 5]] * 6, SamplingParams(8, seed=5))
     assert len({tuple(samples[0].token_ids or ()) for samples in first}) > 1
     assert generator.generate([[1, 5]] * 6, SamplingParams(8, seed=5)) == first
@@ -53,7 +53,7 @@ def test_equal_prompts_differ_and_seeds_repeat(engines: type[LLM], tmp_path: Pat
 
 def test_new_weights_are_sampled_from_awake_and_asleep(engines: type[LLM], tmp_path: Path) -> None:
     model = make_small()
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     for version, asleep in ((1, False), (2, True), (3, False)):
         generator.generate(PROMPTS, PARAMS)
         if asleep:
@@ -79,7 +79,7 @@ def test_new_weights_are_sampled_from_awake_and_asleep(engines: type[LLM], tmp_p
 
 
 def test_an_engine_that_slept_without_an_update_has_its_weights_again(engines: type[LLM], tmp_path: Path) -> None:
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     before = generator.generate(PROMPTS, PARAMS)
     generator.sleep()
     generator.sleep()
@@ -90,7 +90,7 @@ def test_an_engine_that_slept_without_an_update_has_its_weights_again(engines: t
 
 def test_weights_from_a_folder(engines: type[LLM], tmp_path: Path) -> None:
     model, other = make_small(0), make_small(1)
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     other.save_pretrained(tmp_path / "stored")
     generator.update_weights(tmp_path / "stored", 4)
     (tmp_path / "stored" / "model.safetensors").unlink()  # the owner may delete it
@@ -103,7 +103,7 @@ def test_weights_from_a_folder(engines: type[LLM], tmp_path: Path) -> None:
 
 def test_adapters_are_handed_over_as_adapters(engines: type[LLM], tmp_path: Path) -> None:
     model = adapted(tmp_path / "base")
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     for version in (0, 1):
         if version:
             generator.sleep()
@@ -120,7 +120,7 @@ def test_adapters_are_handed_over_as_adapters(engines: type[LLM], tmp_path: Path
 
 
 def test_stop_texts_end_a_completion_and_stay_in_its_tokens(engines: type[LLM], tmp_path: Path) -> None:
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     samples = generator.generate([[1, 5]] * 8, SamplingParams(12, stop=("w3",), seed=1))
     stopped = [
         sample for (sample,) in samples if sample.token_ids and WORDS.convert_tokens_to_ids("w3") in sample.token_ids
@@ -130,7 +130,7 @@ def test_stop_texts_end_a_completion_and_stay_in_its_tokens(engines: type[LLM], 
 
 
 def test_a_prompt_that_leaves_no_room_is_an_error_of_its_own(engines: type[LLM], tmp_path: Path) -> None:
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     (full, short), (there, _) = generator.generate([[5] * 64, [1, 5]], SamplingParams(4, n=2, seed=0))
     assert (full.finish_reason, full.text, full.token_ids) == ("error", "", None)
     assert short.error
@@ -145,7 +145,7 @@ def test_a_prompt_that_leaves_no_room_is_an_error_of_its_own(engines: type[LLM],
     [([], "at least one"), ([1, 999], "beyond the model's 17"), ([{"role": "user", "content": "x"}], "render chats")],
 )
 def test_prompts_that_are_none(engines: type[LLM], tmp_path: Path, prompt: Any, message: str) -> None:
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     with pytest.raises(ValueError, match=message):
         generator.generate([[1], prompt], PARAMS)
     assert not engines.alive
@@ -153,7 +153,7 @@ def test_prompts_that_are_none(engines: type[LLM], tmp_path: Path, prompt: Any, 
 
 def test_a_temperature_that_vllm_refuses(engines: type[LLM], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"temperature 2\.5"):
-        VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "p").generate([[1]], SamplingParams(4, temperature=2.5))
+        VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "p", 64).generate([[1]], SamplingParams(4, temperature=2.5))
 
 
 def _drop_output(output: Any) -> None:
@@ -183,7 +183,7 @@ LIES = {
 @pytest.mark.parametrize("name", LIES)
 def test_what_an_engine_cannot_have_sampled_is_an_error(engines: type[LLM], tmp_path: Path, name: str) -> None:
     lie, message = LIES[name]
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     generator.wake()
     engines.lie = staticmethod(lie)
     (samples,) = generator.generate([[1, 5]], SamplingParams(4, n=2, seed=0))
@@ -198,7 +198,7 @@ def test_an_engine_that_dies_is_named_and_the_next_call_has_another(
     engines: type[LLM], tmp_path: Path, method: str
 ) -> None:
     model = make_small()
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     engines.faults[method] = RuntimeError("EngineCore encountered an issue")
 
     def iterate() -> None:
@@ -217,7 +217,7 @@ def test_an_engine_that_dies_is_named_and_the_next_call_has_another(
 
 
 def test_an_interruption_ends_the_engine_and_stays_an_interruption(engines: type[LLM], tmp_path: Path) -> None:
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     engines.faults["generate"] = KeyboardInterrupt()  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt):
         generator.generate(PROMPTS, PARAMS)
@@ -225,7 +225,7 @@ def test_an_interruption_ends_the_engine_and_stays_an_interruption(engines: type
 
 
 def test_closing_frees_memory_and_disk(engines: type[LLM], tmp_path: Path, memory: Path) -> None:
-    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
     generator.generate(PROMPTS, PARAMS)
     generator.close()
     generator.close()
@@ -238,7 +238,7 @@ def test_a_half_written_folder_is_no_weights(
     engines: type[LLM], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = make_small()
-    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 64)
     before = generator.generate(PROMPTS, PARAMS)
 
     def full(folder: Path) -> None:
@@ -255,10 +255,10 @@ def test_a_half_written_folder_is_no_weights(
 def test_without_vllm_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"rlanything-envs\[train,vllm\]"):
-        VLLMGenerator(make_small(), WORDS, VLLM, tmp_path)
+        VLLMGenerator(make_small(), WORDS, VLLM, tmp_path, 64)
 
 
 def test_weights_in_bfloat16_ask_for_an_engine_in_bfloat16(engines: type[LLM], tmp_path: Path) -> None:
-    generator = VLLMGenerator(make_small().to(torch.bfloat16), WORDS, VLLM, tmp_path / "policy")
+    generator = VLLMGenerator(make_small().to(torch.bfloat16), WORDS, VLLM, tmp_path / "policy", 64)
     generator.wake()
     assert engines.alive[0].settings["dtype"] == "bfloat16"

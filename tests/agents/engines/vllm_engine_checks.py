@@ -49,7 +49,7 @@ def trained() -> Any:
 
 @pytest.fixture(scope="module")
 def generator(trained: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VLLMGenerator]:
-    made = VLLMGenerator(trained, WORDS, VLLM, tmp_path_factory.mktemp("engine") / "policy")
+    made = VLLMGenerator(trained, WORDS, VLLM, tmp_path_factory.mktemp("engine") / "policy", 512)
     yield made
     made.close()
 
@@ -175,7 +175,7 @@ def test_a_stale_output_head_stops_the_run(
 def test_adapters(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     model = make_adapted(tmp_path / "base")
     with caplog.at_level(logging.WARNING):
-        made = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy")
+        made = VLLMGenerator(model, WORDS, VLLM, tmp_path / "policy", 512)
         try:
             for version in range(3):
                 if version:
@@ -195,7 +195,7 @@ def test_smollm2(tmp_path: Path) -> None:
     chat = [{"role": "user", "content": "You are in a kitchen. Find a pan. What do you do first?"}]
     prompt = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True)["input_ids"]
     actions = OneOf(("go to cabinet 1", "go to cabinet 14", "open fridge 1", "look"))
-    made = VLLMGenerator(model, tokenizer, VLLM, tmp_path / "policy")
+    made = VLLMGenerator(model, tokenizer, VLLM, tmp_path / "policy", 512)
     try:
         for version in range(2):
             if version:

@@ -156,7 +156,7 @@ def sampler_and_trainer_agree(folder: Path) -> None:
 
 
 def test_smollm2_in_this_process(tmp_path: Path) -> None:
-    engine = {"kind": "vllm", "enforce_eager": True, "max_num_seqs": 16, "max_model_len": 2048}
+    engine = {"kind": "vllm"}
     run(imitated(engine), tmp_path / "run")
     sampler_and_trainer_agree(tmp_path / "run")
 

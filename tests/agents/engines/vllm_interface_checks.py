@@ -118,9 +118,9 @@ def test_answers_of_the_stand_in_are_answers_of_the_server(engines: type[LLM], t
 
 
 def test_engine_arguments(engines: type[LLM], tmp_path: Path) -> None:
-    config = EngineConfig(kind="vllm", max_model_len=64, max_num_seqs=4)
+    config = EngineConfig(kind="vllm")
     for model in (make_small(), adapted(tmp_path / "base")):
-        generator = VLLMGenerator(model, WORDS, config, tmp_path / "policy")
+        generator = VLLMGenerator(model, WORDS, config, tmp_path / "policy", 64)
         generator.wake()
         settings = engines.alive[-1].settings
         made = EngineArgs(**settings)

@@ -24,7 +24,7 @@ os.environ |= {
 SIZE = SmallConfig(hidden_size=64, layers=2, heads=2, intermediate_size=128)
 """Heads of 32 values: the fewest that the attention of vLLM on processors takes."""
 
-VLLM = EngineConfig(kind="vllm", max_model_len=512, max_num_seqs=16, enforce_eager=True)
+VLLM = EngineConfig(kind="vllm")
 TOLERANCE = 1e-4
 
 

@@ -49,7 +49,7 @@ def served(config: RunConfig, folder: Path) -> tuple[dict[str, Any], list[Served
 
 
 def test_engines_in_this_process(tmp_path: Path) -> None:
-    engine = {"kind": "vllm", "enforce_eager": True, "max_num_seqs": 16}
+    engine = {"kind": "vllm"}
     run(sized(tmp_path / "models", engine=engine), tmp_path / "run")
     both_learnt(tmp_path / "run")
 
@@ -59,7 +59,7 @@ def test_a_window_of_turns_and_one_base_for_both_models(tmp_path: Path) -> None:
         tmp_path / "models",
         policy={"lora": LORA},
         rollout={"max_steps": 4, "history": 1},
-        engine={"kind": "vllm", "enforce_eager": True, "max_num_seqs": 16},
+        engine={"kind": "vllm"},
     )
     shared = {"base": "policy", "max_tokens": 12, "context": 4096}
     run(RunConfig.model_validate({**config.model_dump(mode="json"), "reward_model": shared}), tmp_path / "run")

@@ -20,7 +20,7 @@ from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.trainer import SampleTrainer
 
-LORA = {"rank": 2, "alpha": 4}
+LORA = {"rank": 2}
 SAMPLES = [Sample([1, 2], [k, k + 1], [0.5, 0.5], [1.0, 1.0], [-6.0, -6.0]) for k in range(3, 9)]
 
 

@@ -30,7 +30,7 @@ class RolloutWorker:
 
         self._config = RunConfig.model_validate(config)
         settings = self._config.workers or WorkersConfig()
-        torch.set_num_threads(settings.threads)
+        torch.set_num_threads(self._config.threads)
         self._policy = ModelCopy(self._config, "policy")
         self._copies: dict[Role, ModelCopy] = {"policy": self._policy}
         if self._config.queries_judge and settings.judge == "workers":
