@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from rlanything_agents.config import CheckpointConfig, ConfigError, LoraConfig, RunConfig, load_config
 from rlanything_agents.feedback import PRESETS
