@@ -139,18 +139,16 @@ def test_where_vllm_cannot_sleep_engines_stay_awake(
         wanted.wake()
 
 
-def test_nothing_is_compiled_on_processors(engines: type[LLM], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_holds_a_context_and_compiles_nothing_on_processors(
+    engines: type[LLM], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     platform = sys.modules["vllm.platforms"].current_platform
     for eager in (False, True):
         monkeypatch.setattr(platform, "is_cpu", lambda eager=eager: eager)
         VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / f"{eager}", 64).wake()
-        assert engines.alive.pop().settings["enforce_eager"] is eager
+        settings = engines.alive.pop().settings
+        assert (settings["enforce_eager"], settings["max_model_len"]) == (eager, 64)
         engines.gpu.held.clear()
-
-
-def test_an_engine_holds_a_context(engines: type[LLM], tmp_path: Path) -> None:
-    VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 48).wake()
-    assert engines.alive.pop().settings["max_model_len"] == 48
 
 
 def test_calls_under_way_end_when_the_process_of_an_engine_dies(monkeypatch: pytest.MonkeyPatch) -> None:
