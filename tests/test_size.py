@@ -14,11 +14,11 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 97_250,
-    "lines of studies, benchmarks, scripts and examples": 7_659,
-    "lines of tests": 69_197,
+    "lines of the four packages": 97_245,
+    "lines of studies, benchmarks, scripts and examples": 7_654,
+    "lines of tests": 69_196,
     "files of the four packages": 724,
-    "settings of a run": 176,
+    "settings of a run": 166,
     "commands": 18,
 }
 
