@@ -1,7 +1,7 @@
 """Times of desktops: start, reset, action and observation, one alone and several in parallel.
 
 ``python -m benchmarks.osworld`` prints five tables, medians and extremes of a few rounds, with the targets beside
-them: one desktop, the environment on it, the environment on the simulated desktop, resets of tasks with an open
+them: one desktop, the environment on it, resets of tasks with an open
 application, as they come and prepared in the background (`OSWorldEnv.prepare`), and several desktops at once. Nothing
 is cached between rounds, and every desktop is ended. The times are by the clock: a busy machine makes all of them
 longer, so the load of the machine is printed before and after. ``--only resets`` prints one of the tables, and
@@ -220,8 +220,6 @@ def through_the_environment(backend: str, looks: int) -> Times:
         "editor": task_with(opened("/home/user/Desktop/a.txt", b"hello\n" * 20)),
         "sheet": task_with(opened("/home/user/Desktop/a.xlsx", workbook())),
     }
-    if backend == "simulator":
-        del tasks["sheet"]  # it has no LibreOffice
     for name, task in tasks.items():
         for kind, observation in (("screenshot", ["screenshot"]), ("text", "text")):
             env = gym.make(
@@ -252,19 +250,17 @@ def main() -> None:
     parser.add_argument("--looks", type=int, default=20, help="actions and screenshots a round")
     parser.add_argument("--desktops", type=int, nargs="*", default=[8], help="how many side by side")
     parser.add_argument("--no-sheets", action="store_true", help="desktops at once without an open sheet")
-    parser.add_argument("--only", choices=("alone", "environment", "simulator", "resets", "desktops"))
+    parser.add_argument("--only", choices=("alone", "environment", "resets", "desktops"))
     args = parser.parse_args()
     print(
         f"Python {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f} before; {args.backend}, {args.rounds} rounds"
     )
-    wanted = {args.only} if args.only else {"alone", "environment", "simulator", "resets", "desktops"}
+    wanted = {args.only} if args.only else {"alone", "environment", "resets", "desktops"}
     if "alone" in wanted:
         report("one desktop", alone(args.backend, args.rounds, args.looks), TARGETS[args.backend] | LOOKS)
     if "environment" in wanted:
         report("environment", through_the_environment(args.backend, args.looks), ENVIRONMENT)
-    if "simulator" in wanted:
-        report("environment, simulated desktop", through_the_environment("simulator", args.looks), {})
     if "resets" in wanted:
         report("tasks with an open application", resets(args.backend, args.rounds), RESETS)
     for count in args.desktops if "desktops" in wanted else ():

@@ -49,7 +49,6 @@ REGISTRATIONS: tuple[Registration, ...] = (
         disable_env_checker=True,
         text={"observation": "text"},
         tools={"instructions": False, "action_space": "computer_13"},
-        short="rlanything_envs.osworld.short:VIEW",
     ),
 )
 

@@ -96,7 +96,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     The agent gets an instruction, and a desktop in some state: files, open windows. It sees the screen as pixels,
     as an accessibility tree or as a list of elements in text, and acts by mouse and keyboard. At the end an evaluator
     looks at files, settings and programs and gives a score. Tasks, actions and evaluators are OSWorld's. The desktop is
-    a light one of Debian packages in a sandbox by default; OSWorld's virtual machine and a simulator are others.
+    a light one of Debian packages in a sandbox by default; OSWorld's virtual machine is another.
 
     ## Action Space
     With ``action_space="pyautogui"`` a `Unicode`: Python code that calls ``pyautogui``, in a fenced block or bare, or
@@ -166,7 +166,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``tasks``: tasks to draw from instead of generated ones: a list of `Task` objects or of their JSON mappings, or a
       `TaskPool` or the path of one, whose active tasks are played.
     - ``split``, ``knobs``: of the generator.
-    - ``backend``: ``"bwrap"``, ``"docker"``, ``"vm"``, ``"http"`` or ``"simulator"``, or a `Desktop`, which its owner
+    - ``backend``: ``"bwrap"``, ``"docker"``, ``"vm"`` or ``"http"``, or a `Desktop`, which its owner
       ends. ``desktop``: further settings of the backend, such as ``{"url": ...}``.
     - ``observation``: see above. ``action_space``: see above.
     - ``relative_coordinates``: True where coordinates run from 0 to 1, a number where they run from 0 to that, two
@@ -184,7 +184,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     import gymnasium as gym
     import rlanything_envs
 
-    env = gym.make("RLAnything/OSWorld-v0", backend="simulator", observation="text")
+    env = gym.make("RLAnything/OSWorld-v0", observation="text")
     observation, info = env.reset(seed=0)
     observation, reward, terminated, truncated, info = env.step("pyautogui.press('enter')")
     ```
@@ -247,7 +247,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             raise ValueError(f"OSWorldEnv: strict {strict!r} is unknown; choose 'own' or 'upstream'")
         self.password, self.strict = password, strict
         self._machine = Machine(backend, self.screen, desktop)
-        self.source = _generated(split, knobs, backend) if tasks is None else source_of(tasks)
+        self.source = _generated(split, knobs) if tasks is None else source_of(tasks)
         self.task_id = ""
         self._ahead: Ahead | None = None
         self._episode: _Episode | None = None
@@ -305,7 +305,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """Put a second desktop into the state of a task in the background.
 
         The reset to that task then takes as long as a look. To be called after a reset. A desktop that was given, one
-        by ``"http"`` and the simulator stay alone: there the reset does all of it, as without this.
+        by ``"http"`` stay alone: there the reset does all of it, as without this.
 
         Args:
             task: a `Task`, its JSON mapping, or the id of a task this environment knows.
@@ -315,7 +315,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         """
         wanted = find_task(task, self.domain, self.source)
         problem = problem_of(wanted)
-        if self._machine.alone or self._machine.synchronous:
+        if self._machine.alone:
             return
         if self._ahead is None:
             self._ahead = Ahead(copy.copy(self._machine))
@@ -440,12 +440,12 @@ class OSWorldEnv(gym.Env[Any, Any]):
         for url in evaluator_urls(evaluator):  # now and not after the agent's work
             self.files.read(url)
         run_steps([step.model_dump() for step in problem.config], stage, "config")
-        if problem.config and self.settle is not None and stage.patient:
+        if problem.config and self.settle is not None:
             _settled(stage.client, AFTER_SETUP)
-        return self._look(stage.client, self.settle if stage.patient else None)
+        return self._look(stage.client, self.settle)
 
     def _stage(self, client: Client, machine: Machine) -> Stage:
-        return Stage(client, self.files, self.screen, self.password, not machine.synchronous)
+        return Stage(client, self.files, self.screen, self.password)
 
     def _is_crash(self, episode: _Episode, error: Exception) -> bool:
         """Whether a failure is one that the agent's actions caused, at once or later.
@@ -505,7 +505,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         steps = episode.evaluator.get("postconfig") or ()
         if last == "FAIL" or episode.evaluator.get("func") == "infeasible":
             steps = ()
-        while self.settle is not None and stage.patient and episode.pause is not None and not episode.pause.over:
+        while self.settle is not None and episode.pause is not None and not episode.pause.over:
             time.sleep(BEFORE_SCORE.every)
         self._rest(stage)
         run_steps(steps, stage, "postconfig", lenient=True)
@@ -514,7 +514,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return float(evaluate(episode.evaluator, self.client, last_action=last, files=self.files, strict=self.strict))
 
     def _rest(self, stage: Stage) -> None:
-        if self.settle is not None and stage.patient:
+        if self.settle is not None:
             _settled(stage.client, BEFORE_SCORE)
 
     # --- looking ---
@@ -531,7 +531,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
 
     def _seen(self, client: Client, settle: Settle | None) -> Observation:
         view = self._view
-        if settle is None or self._machine.synchronous:
+        if settle is None:
             return client.observe(screenshot=view.picture, accessibility=view.tree, terminal=view.terminal)
         begin = time.monotonic()
         for _ in range(_LOOKS):  # until the pixels after the tree are those before it: they belong together
@@ -600,13 +600,11 @@ def _settled(client: Client, settle: Settle) -> Pixels:
     )
 
 
-def _generated(split: str, knobs: Mapping[str, Any] | None, backend: str | Desktop) -> GeneratedTasks:
+def _generated(split: str, knobs: Mapping[str, Any] | None) -> GeneratedTasks:
     if split not in SPLITS:
         raise ValueError(f"OSWorldEnv: split {split!r} is unknown; choose from {', '.join(SPLITS)}")
-    name = backend if isinstance(backend, str) else backend.name
-    chosen = {"simulated": name == "simulator", **(knobs or {})}
-    make_knobs(**chosen)  # fail now and not at the first reset
-    return GeneratedTasks(OSWorldDomain(), split, chosen)
+    make_knobs(**(knobs or {}))  # fail now and not at the first reset
+    return GeneratedTasks(OSWorldDomain(), split, dict(knobs or {}))
 
 
 def _screen(screen: Sequence[int]) -> tuple[int, int]:

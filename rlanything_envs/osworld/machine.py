@@ -59,11 +59,6 @@ class Machine:
         return self._running
 
     @property
-    def synchronous(self) -> bool:
-        """Whether the screen changes only during calls, so that waiting has no effect."""
-        return bool(getattr(self._desktop, "synchronous", False))
-
-    @property
     def client(self) -> Client:
         """Client of the running desktop; raises `DesktopError` where it is not running."""
         return self._made().client
@@ -94,12 +89,12 @@ class Machine:
         return self._desktop is not None and self._desktop.intact()
 
     def lacking(self, requirements: Requirements) -> list[str]:
-        """What the running desktop lacks of what a task requires; a simulator says so when it is asked for it.
+        """What the running desktop lacks of what a task requires.
 
         Raises:
             DesktopError: the desktop is out of order.
         """
-        return [] if self.synchronous else self._provided.lacking(requirements, self.client)
+        return self._provided.lacking(requirements, self.client)
 
     def replace(self) -> None:
         """End a broken desktop, so that the next episode starts a new one."""

@@ -47,7 +47,6 @@ class Stage:
         files: source of the files that a step names by URL.
         screen: width and height in pixels.
         password: password of the guest's user.
-        patient: whether time passes on the desktop by itself, so that steps wait.
         applications: those that its steps have started.
     """
 
@@ -55,7 +54,6 @@ class Stage:
     files: Files
     screen: tuple[int, int]
     password: str = "password"
-    patient: bool = True
     applications: Applications = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,7 +62,7 @@ class Stage:
     def rest(self) -> None:
         """Wait until the programs have done what they were told, on however loaded a machine."""
         limit, quiet = self.limit(_REST_SECONDS), 0
-        while self.patient and quiet < _QUIET_LOOKS and not limit.over:
+        while quiet < _QUIET_LOOKS and not limit.over:
             quiet = 0 if self.client.health().busy else quiet + 1
             time.sleep(_REST_EVERY)
 
@@ -107,7 +105,7 @@ def _download(stage: Stage, files: list[tuple[str, str]]) -> None:
 
 
 def _launch(stage: Stage, command: list[str] | str, shell: bool = False) -> None:
-    program = program_of(command, shell) if stage.patient else None
+    program = program_of(command, shell)
     if program is None:
         stage.client.launch(command, shell)
         return
@@ -118,14 +116,14 @@ def _launch(stage: Stage, command: list[str] | str, shell: bool = False) -> None
 
 def _open(stage: Stage, path: str) -> None:
     stage.client.open_file(path)  # it waits for the window
-    if stage.patient and stage.applications.windows():
+    if stage.applications.windows():
         stage.applications.wait(path, 0)
 
 
 def _activate(stage: Stage, window_name: str, **how: bool) -> None:
     stage.client.activate_window(window_name, **how)
     limit = stage.limit(_ACTIVE_SECONDS)
-    while stage.patient and not limit.over and not _is_active(stage.client, window_name, **how):
+    while not limit.over and not _is_active(stage.client, window_name, **how):
         time.sleep(0.1)
         stage.client.activate_window(window_name, **how)
 
@@ -149,7 +147,7 @@ def _execute(
     end = time.monotonic() + _UNTIL_SECONDS
     while True:
         done = stage.client.execute(command, shell=shell, setup=True)
-        if not until or _reached(until, done) or not stage.patient or time.monotonic() > end:
+        if not until or _reached(until, done) or time.monotonic() > end:
             return
         time.sleep(0.3)
 
@@ -160,8 +158,7 @@ def _reached(until: Mapping[str, Any], done: GuestOutput) -> bool:
 
 
 def _sleep(stage: Stage, seconds: float) -> None:
-    if stage.patient:
-        time.sleep(min(seconds, _LONGEST_SLEEP))
+    time.sleep(min(seconds, _LONGEST_SLEEP))
 
 
 def _write_file(stage: Stage, path: str, **content: str) -> None:

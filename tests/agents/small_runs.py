@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 import yaml
+from families import checkpoint
+from scripted_desktop import SCRIPTED
 
 from rlanything_agents.config import load_config
 from rlanything_agents.runs.folder import RunFolder
@@ -34,7 +36,7 @@ SHORT: dict[str, Any] = {
     "evaluation": {"episodes": 6, "max_steps": 8, "judge_episodes": 4, "panels": ["valid_seen"]},
 }  # fmt: skip
 """A run in which everything happens that can go on after an interruption: tasks adapt, weights are held."""
-LINES = {"kinds": ["count_lines"], "difficulty": 0}
+LINES = {"kinds": ["edit_text"], "difficulty": 0}
 STEPS = {"families": ["list_steps"], "levels": {"size": 8, "steps": 1}}
 DOMAINS: dict[str, dict[str, Any]] = {
     "alfworld": {
@@ -57,8 +59,7 @@ DOMAINS: dict[str, dict[str, Any]] = {
         "evaluation": {"episodes": 6, "judge_episodes": 4, "max_steps": 1, "panels": ["valid_seen"], "knobs": STEPS},
     },
     "osworld": {
-        "warm_start": {"demonstrations": 30, "max_steps": 8, "epochs": 2, "judge_steps": 40, "judge_epochs": 1,
-                       "knobs": LINES},
+        "environment": SCRIPTED,
         "rollout": {"tasks": 2, "rollouts": 3, "max_steps": 3, "screenshots": 4},
         "judge": {"votes": 2, "scope": "all"},
         "feedback": "masked",
@@ -82,6 +83,9 @@ def small_run(domain: str) -> Path:
 
 def config_file(domain: str, folder: Path) -> Path:
     """The settings of the run, as a file in a folder."""
-    file = folder / f"{domain}.yaml"
-    file.write_text(yaml.safe_dump({"name": domain, "domain": domain, **COMMON, **DOMAINS[domain]}))
+    file, models = folder / f"{domain}.yaml", {}
+    if domain == "osworld":  # it has no short view for models with few words
+        reads = {"checkpoint": str(checkpoint("qwen3", folder / "model")), "max_tokens": 12, "context": 4096}
+        models = {"policy": {**reads, "dtype": "float32"}, "reward_model": {**reads, "dtype": "float32"}}
+    file.write_text(yaml.safe_dump({"name": domain, "domain": domain, **COMMON, **models, **DOMAINS[domain]}))
     return file

@@ -412,17 +412,18 @@ def test_wrong_arguments_are_refused(arguments, words):
 
 
 def test_a_given_desktop_is_put_back_and_left_to_its_owner():
-    with make_desktop("simulator", screen=(800, 600)) as desktop:
-        desktop.client.upload("/home/user/Desktop/old.txt", b"x")
-        env = made(backend=desktop)
-        env.reset()
-        assert desktop.client.read_file("/home/user/Desktop/old.txt") is None
-        env.close()
-        assert desktop.client.read_file(PATH) == b"hello"
-        with pytest.raises(SettingError, match="give screen=\\(800, 600\\)"):
-            made(backend=desktop, screen=[640, 480]).reset()
-        with pytest.raises(SettingError, match="made already"):
-            made(backend=desktop, desktop={"network": True})
+    desktop = make_desktop("scripted", screen=(800, 600))
+    desktop.start()
+    desktop.client.upload("/home/user/Desktop/old.txt", b"x")
+    env = made(backend=desktop)
+    env.reset()
+    assert desktop.client.read_file("/home/user/Desktop/old.txt") is None
+    env.close()
+    assert desktop.client.read_file(PATH) == b"hello"
+    with pytest.raises(SettingError, match="give screen=\\(800, 600\\)"):
+        made(backend=desktop, screen=[640, 480]).reset()
+    with pytest.raises(SettingError, match="made already"):
+        made(backend=desktop, desktop={"network": True})
 
 
 def test_episodes_start_from_the_same_state(env):

@@ -33,9 +33,7 @@ from rlanything_envs.osworld.actions import read_action
 from rlanything_envs.osworld.clicks import clicks_of
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import absolute
-from rlanything_envs.osworld.desktop.simulator.desktop import SimulatorDesktop
 from rlanything_envs.osworld.readers import READERS
-from rlanything_envs.osworld.short import read as read_short_osworld
 from rlanything_envs.osworld.tools import TOOLS as OSWORLD_TOOLS
 from rlanything_envs.tools import ToolCallError
 from rlanything_task_pools import Rejection, get_domain
@@ -106,18 +104,6 @@ def _coding_action(text: str) -> None:
             refused.append(error)
     if len(refused) == len(_CODING_OPTIONS):
         raise refused[0]
-
-
-def _acted(text: str) -> None:
-    with SimulatorDesktop((640, 480)) as desktop:
-        assert desktop.client.act(text).returncode in (0, 1, 127)
-
-
-def _shell(text: str) -> None:
-    with SimulatorDesktop((640, 480)) as desktop:
-        done = desktop.client.execute(text, shell=True)
-        done.output.encode()
-        done.error.encode()
 
 
 # -- rewrites and critiques ----------------------------------------------------------------------------------------
@@ -262,12 +248,6 @@ TARGETS = (
         lambda: [b"a_=_a[:{}] 1 2\nprint(len(a))", b"a = a[:12]\nprint(len(a))", b"<think>x</think>print(sum(a))"],
     ),
     Target(
-        "osworld short answer",
-        of_text(read_short_osworld),
-        (),
-        lambda: [b"<2> 1 click 1", b"<none> <none> type echo <1> > desktop/ <2> enter", b"press save"],
-    ),
-    Target(
         "tool call",
         of_text(_tool_call),
         (ToolCallError,),
@@ -279,12 +259,6 @@ TARGETS = (
         of_text(_dictionary),
         (Unreadable,),
         lambda: [json.dumps(CLICK).encode(), b'{"action_type": "HOTKEY", "keys": ["ctrl", "a"]}', b"DONE"],
-    ),
-    Target(
-        "simulated code", of_text(_acted), (), lambda: [b"pyautogui.hotkey('ctrl', *['a'])", b"x = 'a' * 3; print(x)"]
-    ),
-    Target(
-        "simulated shell", of_text(_shell), (), lambda: [b"echo a > b && cat b | sort -r", b"find . -name '*.t[x]t'"]
     ),
     *(
         Target(

@@ -25,7 +25,6 @@ __all__ = ["ExpertLessons", "StepSupervision", "Supervision", "get_step_supervis
 SUPERVISED = {
     "alfworld": "rlanything_agents.domains.alfworld.supervision",
     "coding": "rlanything_agents.domains.coding.supervision",
-    "osworld": "rlanything_agents.domains.osworld.supervision",
 }
 """Domain -> module of its ``SUPERVISION``. Any other domain trains without one: see `StepSupervision`."""
 
@@ -56,8 +55,6 @@ class StepSupervision:
 
     form: Form | None = None
     """Form of a judge's answers in the short view; None without short judge texts."""
-    taught: tuple[str, ...] = ("full", "short")
-    """Views that the expert plays and the heuristic labels read."""
 
     def expert(self, seed: int) -> Expert:
         """Make an expert for one episode.
@@ -121,9 +118,6 @@ class ExpertLessons:
 
     Args:
         supervision: Makes experts and heuristic labels.
-
-    Raises:
-        ConfigError: By both methods: there are no lessons in the run's view.
     """
 
     def __init__(self, supervision: StepSupervision) -> None:
@@ -131,7 +125,6 @@ class ExpertLessons:
 
     def policy(self, school: School) -> list[Row]:
         """Rows of the episodes that the expert solved."""
-        self._check(school)
         settings = school.config.warm_start
         tasks = school.train_tasks("demonstrations", settings.demonstrations)
         with school.reporter.stage("Demonstrations", len(tasks)) as stage:
@@ -147,7 +140,6 @@ class ExpertLessons:
 
     def judge(self, school: School) -> list[Row]:
         """Rows of steps of the warm-started policy, with noisy heuristic labels."""
-        self._check(school)
         settings, play = school.config.warm_start, school.config.rollout
         tasks = school.train_tasks("judge", -(-settings.judge_steps // max(1, play.max_steps // 2)))
         trajectories = rollout(
@@ -170,13 +162,6 @@ class ExpertLessons:
             label_noise=settings.label_noise,
             seed=school.seed("judge", "labels"),
         )
-
-    def _check(self, school: School) -> None:
-        if school.config.view not in self.supervision.taught:
-            raise ConfigError(
-                f"the domain {school.config.domain!r} has no lessons in the {school.config.view} view: set "
-                f"environment.view to {self.supervision.taught[0]}, or leave the models' lessons off"
-            )
 
 
 def get_supervision(domain: str) -> Supervision:

@@ -45,9 +45,8 @@ PLAIN = {
     "useless": "The step does not help with the task",
     "repeated": "The step repeats an earlier one",
     "refused": "The environment refused the step, so it changes nothing",
-    "early": "The step ends the episode before the task is done",
 }
-"""Reasons of the short views as sentences, for answers in the full view; any other reason is a sentence already."""
+"""Reasons of the short view as sentences, for answers in the full view; any other reason is a sentence already."""
 
 
 class StepPrompts(Protocol):

@@ -1,4 +1,4 @@
-"""Desktops for agents: real ones in a sandbox, a container or a virtual machine, and a simulated one.
+"""Desktops for agents: in a sandbox, a container or a virtual machine, or elsewhere behind an address.
 
 The environment, its actions and its observations are in `rlanything_envs.osworld`.
 """

@@ -21,7 +21,7 @@ class MissingPackages(DesktopError):
         names = ", ".join(packages[:3]) + (f" and {len(packages) - 3} more" if len(packages) > 3 else "")
         super().__init__(
             f"the bwrap desktop is not installed (no root folder, and the system lacks {names}): run "
-            '`rlanything desktop install`, as any user, or play the desktop in plain Python with backend="simulator"'
+            "`rlanything desktop install`, as any user"
         )
         self.packages = packages
         self.command = command

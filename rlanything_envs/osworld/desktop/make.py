@@ -36,18 +36,11 @@ def _vm() -> type[Desktop]:
     return VmDesktop
 
 
-def _simulator() -> type[Desktop]:
-    from rlanything_envs.osworld.desktop.simulator import SimulatorDesktop
-
-    return SimulatorDesktop
-
-
 BACKENDS: Mapping[str, Callable[[], type[Desktop]]] = {
     "bwrap": _bwrap,
     "docker": _docker,
     "vm": _vm,
     "http": _http,
-    "simulator": _simulator,
 }
 """Backends by name. A missing backend is never replaced by another."""
 
@@ -56,7 +49,7 @@ def make_desktop(backend: str, **settings: Any) -> Desktop:
     """A desktop, not yet started.
 
     Args:
-        backend: ``"bwrap"``, ``"docker"``, ``"vm"``, ``"http"`` or ``"simulator"``.
+        backend: ``"bwrap"``, ``"docker"``, ``"vm"`` or ``"http"``.
         settings: those of the backend; one that is None counts as not given. ``screen`` (width, height) for
             all but ``http``, ``memory`` for ``bwrap``, ``docker`` and ``vm``, ``network`` for ``bwrap`` and ``vm``,
             ``image`` for ``docker``, ``qcow2`` for ``vm``, ``url``, ``token`` and ``reset`` for

@@ -15,7 +15,7 @@ from rlanything_task_pools.osworld.assets import AssetError, Assets, asset_urls
 from rlanything_task_pools.osworld.domain import DOMAIN, OSWorldDomain
 from rlanything_task_pools.osworld.generate import APPS, HELD_OUT, Knobs, generate
 from rlanything_task_pools.osworld.importing import import_folder, import_task, load
-from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS
+from rlanything_task_pools.osworld.kinds import KINDS
 from rlanything_task_pools.osworld.payload import STEP_TYPES, Payload, Step, file_of, make_task, read_payload
 from rlanything_task_pools.osworld.proof import keys
 from rlanything_task_pools.osworld.requirements import Requirements, requirements_of
@@ -25,7 +25,6 @@ __all__ = [
     "DOMAIN",
     "HELD_OUT",
     "KINDS",
-    "SIMULATOR_KINDS",
     "SPLITS",
     "STEP_TYPES",
     "AssetError",

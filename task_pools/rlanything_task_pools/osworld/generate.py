@@ -8,7 +8,7 @@ from rlanything_task_pools.knobs import KnobError, check_seed, check_split, read
 from rlanything_task_pools.osworld.difficulty import difficulty
 from rlanything_task_pools.osworld.gate import check_state
 from rlanything_task_pools.osworld.guest import write_file
-from rlanything_task_pools.osworld.kinds import KINDS, SIMULATOR_KINDS, Level, State
+from rlanything_task_pools.osworld.kinds import KINDS, Level, State
 from rlanything_task_pools.osworld.payload import Payload, Step, make_task
 from rlanything_task_pools.osworld.words import words_of
 from rlanything_task_pools.rng_stream import RngStream
@@ -35,8 +35,6 @@ class Knobs:
     uses."""
     apps: tuple[str, ...] = ()
     """Programs that the kinds may use; all if empty."""
-    simulated: bool = False
-    """Only kinds that the simulated desktop can play."""
     difficulty: float | None = None
     """0 selects the first evaluator level, 1 the last; drawn uniformly when None."""
     hints: int = 0
@@ -52,8 +50,6 @@ class Knobs:
             isinstance(wanted, int | float) and not isinstance(wanted, bool) and 0 <= wanted <= 1
         ):
             raise KnobError(f"difficulty = {wanted!r:.80}: give a number from 0 to 1")
-        if not isinstance(self.simulated, bool):
-            raise KnobError(f"simulated = {self.simulated!r:.80}: give true or false")
         if isinstance(self.hints, bool) or not isinstance(self.hints, int) or self.hints < 0:
             raise KnobError(f"hints = {self.hints!r:.80}: give a number from 0")
 
@@ -134,18 +130,10 @@ def _pool(split: str, knobs: Knobs) -> list[str]:
     if strange := [name for name in knobs.kinds if name not in allowed]:
         raise KnobError(f"kinds: {split} does not use {', '.join(strange)}; it has {', '.join(allowed)}")
     pool = [
-        name
-        for name in knobs.kinds or kinds_of(split)
-        if (not knobs.apps or set(KINDS[name].apps) & set(knobs.apps))
-        and (not knobs.simulated or name in SIMULATOR_KINDS)
+        name for name in knobs.kinds or kinds_of(split) if not knobs.apps or set(KINDS[name].apps) & set(knobs.apps)
     ]
-    if not pool and knobs.simulated and knobs.kinds:
-        raise KnobError(
-            f"kinds: the simulated desktop lacks the programs for {', '.join(knobs.kinds)}; play them on a real one, "
-            f"with backend='bwrap' or backend='docker', or choose from {', '.join(SIMULATOR_KINDS)}"
-        )
     if not pool:
-        raise KnobError(f"no kind of {split} is left by the knobs kinds, apps and simulated")
+        raise KnobError(f"no kind of {split} is left by the knobs kinds and apps")
     return pool
 
 

@@ -12,7 +12,6 @@ from rlanything_task_pools.osworld import (
     DOMAIN,
     HELD_OUT,
     KINDS,
-    SIMULATOR_KINDS,
     KnobError,
     generate,
     keys,
@@ -32,8 +31,6 @@ def test_there_are_enough_kinds():
     assert {"os", "libreoffice_calc", "libreoffice_writer", "libreoffice_impress", "chrome", "gimp"} <= {
         app for kind in KINDS.values() for app in kind.apps
     }
-    assert len(SIMULATOR_KINDS) >= 10
-    assert {app for name in SIMULATOR_KINDS for app in KINDS[name].apps} == {"os"}
     assert set(KINDS) >= HELD_OUT
 
 
@@ -114,7 +111,7 @@ PINNED: dict[str, str] = {
 def test_splits():
     assert set(kinds_of("train")) == set(kinds_of("valid_seen")) == set(KINDS) - HELD_OUT
     assert set(kinds_of("valid_unseen")) == HELD_OUT
-    drawn = {split: {generate(seed, split, simulated=True).traits["kind"] for seed in range(30)} for split in SPLITS}
+    drawn = {split: {generate(seed, split, apps="os").traits["kind"] for seed in range(30)} for split in SPLITS}
     assert drawn["train"] <= set(KINDS) - HELD_OUT
     assert drawn["valid_unseen"] <= HELD_OUT
     assert generate(3, "train", kinds="edit_text").id != generate(3, "valid_seen", kinds="edit_text").id
@@ -142,7 +139,7 @@ def test_knobs():
     assert {
         generate(seed, apps="libreoffice_calc", kinds=["sheet_cells", "edit_text"]).traits["kind"] for seed in range(5)
     } == {"sheet_cells"}
-    assert all(generate(seed, simulated=True).traits["kind"] in SIMULATOR_KINDS for seed in range(10))
+    assert all(generate(seed, apps="os").traits["app"] == "os" for seed in range(10))
     easy, hard = (generate(4, kinds="edit_text", difficulty=share) for share in (0, 1))
     assert easy.payload["current"] == "evaluator1"
     assert hard.payload["current"] == "evaluator4"
@@ -165,10 +162,9 @@ def test_knobs():
         ({"difficulty": 2}, "difficulty = 2"),
         ({"difficulty": True}, "difficulty = True"),
         ({"hints": -1}, "hints = -1"),
-        ({"simulated": 1}, "simulated = 1"),
         ({"kinds": "slide_titles"}, "train does not use slide_titles"),
         ({"kinds": "edit_text", "apps": "gimp"}, "no kind of train is left"),
-        ({"simulator": True}, r"unknown knobs \['simulator'\]"),
+        ({"colour": True}, r"unknown knobs \['colour'\]"),
     ],
 )
 def test_knobs_that_cannot_be(knobs, message):
@@ -189,7 +185,7 @@ def test_keys():
     assert keys(task) == list(task.proof)
     assert keys(task, "evaluator1") != keys(task)
     assert len([name for name in KINDS if keys(generate(0, SPLIT[name], kinds=name), "evaluator1")]) >= 9
-    for name in SIMULATOR_KINDS:
+    for name in [name for name, kind in KINDS.items() if kind.apps == ("os",)]:
         task = generate(1, SPLIT[name], kinds=name)
         assert all(keys(task, each) for each in task.payload["evaluators"])
 

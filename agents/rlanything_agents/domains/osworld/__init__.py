@@ -1,6 +1,4 @@
-"""Supervision of desktops: an expert on the programs, heuristic and true step labels, short judge texts, an oracle.
-
-`belief` is the state of a desktop as far as the short view reveals it, and `plan` the commands that remain; `expert`,
-`heuristic` and `labels` follow the plan. `oracle` and `solution` type the keys that a generated task was made with, and
-`guess` is random play.
+"""Scripted agents of desktops: `oracle` and `solution` type the keys that a generated task was made with, `guess` is
+random play, and `cheats` and `probes` are for the audit. A reward model judges desktops in the full view; there are no
+lessons.
 """

@@ -1,7 +1,6 @@
 """Cheating agents of desktop tasks: they end the episode at once, or attack the guest.
 
-Attacks are Python code first, and then the same typed into the active window, which may be a terminal: the simulator
-runs no code but calls of ``pyautogui``.
+Attacks are Python code first, and then the same typed into the active window, which may be a terminal.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def audit(
     workers: Annotated[int | None, typer.Option(min=1, help="Episodes side by side.")] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: backend=simulator."),
+        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: max_turns=30."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -40,7 +40,7 @@ def play(
     ] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: backend=simulator."),
+        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: max_turns=30."),
     ] = None,
     save: Annotated[
         Path | None, typer.Option(help="Append every episode to this file, one JSON object a line.")

@@ -180,17 +180,24 @@ def _desktop(start: bool) -> Iterator[Finding]:
         yield Finding(topic, finding.good or None, finding.said, finding.remedy)
 
 
+ARGUMENTS: Mapping[str, Mapping[str, Any]] = {"osworld": {"knobs": {"kinds": ["edit_text"]}}}
+"""Arguments with which an environment starts fast: in a text editor, and not in an office program."""
 ANSWERS = 3
 """Steps of the known solution that are played."""
-AT_ONCE: Mapping[str, Mapping[str, Any]] = {"osworld": {"backend": "simulator"}}
-"""Arguments with which an environment starts fast; `machine` checks real desktops."""
 
 
 def examine_environments() -> Iterator[Finding]:
-    """Begin an episode in the environment of every installed domain, and play the first steps of its solution."""
+    """Begin an episode in the environment of every installed domain, and play the first steps of its solution.
+
+    A desktop that is not there is optional, as in `examine_machine`.
+    """
+    from rlanything_envs.osworld.desktop import DesktopError
+
     for name in domain_names():
         try:
             yield Finding(f"play {name}", True, _played(name))
+        except DesktopError as error:
+            yield Finding(f"play {name}", None, str(error).splitlines()[0][:300], "rlanything desktop install")
         except Exception as error:  # any error is one that the user would get
             message = f"{type(error).__name__}: {error}"
             yield Finding(f"play {name}", False, message.splitlines()[0][:300], f"rlanything play {name}")
@@ -201,7 +208,7 @@ def _played(name: str) -> str:
     from rlanything_envs.conversation import Conversation
 
     domain = get_domain(name)
-    with Conversation(domain.env_id, **AT_ONCE.get(name, {})) as conversation:
+    with Conversation(domain.env_id, **ARGUMENTS.get(name, {})) as conversation:
         turn = conversation.start(seed=0)
         source = getattr(conversation.env.unwrapped, "source", None)
         follow = solution_of(source.find(turn.info["task_id"])) if source is not None else None
@@ -216,8 +223,7 @@ def _played(name: str) -> str:
 _PARTS = {
     "AlfWorld": ("play alfworld",),
     "Coding": ("play coding",),
-    "OSWorld, simulated": ("play osworld",),
-    "OSWorld, real desktops": ("bwrap desktop",),
+    "OSWorld": ("bwrap desktop", "play osworld"),
     "training": ("extra train",),
     "models behind an address": ("extra llm",),
     "vLLM": ("extra vllm",),

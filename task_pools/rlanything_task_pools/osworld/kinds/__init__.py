@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from rlanything_task_pools.osworld.kinds.base import Kind, Level, State
 
-__all__ = ["KINDS", "SIMULATOR_KINDS", "Kind", "Level", "State"]
+__all__ = ["KINDS", "Kind", "Level", "State"]
 
 
 def _discover() -> dict[str, Kind]:
@@ -18,6 +18,3 @@ def _discover() -> dict[str, Kind]:
 
 KINDS = MappingProxyType(_discover())
 """All kinds by name, in the order of the names."""
-
-SIMULATOR_KINDS = tuple(name for name, kind in KINDS.items() if kind.simulated)
-"""Names of the kinds that the simulated desktop can play."""

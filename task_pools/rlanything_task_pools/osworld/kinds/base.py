@@ -63,8 +63,6 @@ class Kind:
     apps: tuple[str, ...]
     """The programs it is about, under OSWorld's names."""
     make: Callable[[RngStream, Words], State]
-    simulated: bool = False
-    """Whether the simulated desktop can play it."""
 
 
 def opened(path: str) -> dict[str, Any]:

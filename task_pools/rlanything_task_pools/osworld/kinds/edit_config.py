@@ -62,4 +62,4 @@ def _listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-KIND = Kind("edit_config", ("os",), make, simulated=True)
+KIND = Kind("edit_config", ("os",), make)

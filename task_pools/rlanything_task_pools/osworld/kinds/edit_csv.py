@@ -64,4 +64,4 @@ def _text(rows: list[str]) -> str:
     return "".join(f"{row}\n" for row in ["item,amount,price", *rows])
 
 
-KIND = Kind("edit_csv", ("os",), make, simulated=True)
+KIND = Kind("edit_csv", ("os",), make)

@@ -66,4 +66,4 @@ def _flat(value: Any, key: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
     return {path: end for name, inner in value.items() for path, end in _flat(inner, (*key, name)).items()}
 
 
-KIND = Kind("edit_json", ("os",), make, simulated=True)
+KIND = Kind("edit_json", ("os",), make)

@@ -61,4 +61,4 @@ def make(rng: RngStream, words: Words) -> State:
     )
 
 
-KIND = Kind("edit_text", ("os",), make, simulated=True)
+KIND = Kind("edit_text", ("os",), make)

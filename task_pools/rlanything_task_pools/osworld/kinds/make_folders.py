@@ -65,4 +65,4 @@ def make(rng: RngStream, words: Words) -> State:
     )
 
 
-KIND = Kind("make_folders", ("os",), make, simulated=True)
+KIND = Kind("make_folders", ("os",), make)

@@ -56,4 +56,4 @@ def make(rng: RngStream, words: Words) -> State:
     )
 
 
-KIND = Kind("rename_files", ("os",), make, simulated=True)
+KIND = Kind("rename_files", ("os",), make)

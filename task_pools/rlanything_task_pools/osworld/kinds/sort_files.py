@@ -58,4 +58,4 @@ def make(rng: RngStream, words: Words) -> State:
     )
 
 
-KIND = Kind("sort_files", ("os",), make, simulated=True)
+KIND = Kind("sort_files", ("os",), make)

@@ -78,4 +78,4 @@ def make(rng: RngStream, words: Words) -> State:
     )
 
 
-KIND = Kind("write_files", ("os",), make, simulated=True)
+KIND = Kind("write_files", ("os",), make)
