@@ -41,7 +41,6 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_envs.tools",
             "rlanything_envs.alfworld.short:ShortAlfWorld",
             "rlanything_envs.coding.short:ShortCoding",
-            "rlanything_envs.osworld.short:ShortOSWorld",
             "rlanything_envs.spaces:Unicode",
             "rlanything_envs.verdict:SettleOutcome",
             "rlanything_envs.verdict:Verdict",
