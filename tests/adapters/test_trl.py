@@ -11,9 +11,11 @@ import pytest
 from scripted_trainer import trained
 from worlds import FAILING, WORLDS, World, break_engine
 
+from rlanything_envs import Conversation
 from rlanything_envs.adapters.rows import generated_rows, pool_rows, task_rows
 from rlanything_envs.adapters.trl import OVER, TextEnvironment, text_environment
 from rlanything_envs.errors import InfrastructureError, InvalidAction
+from rlanything_envs.osworld.desktop import Desktop
 from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool, UnknownTask
 from rlanything_task_pools.errors import UnknownName
 from rlanything_task_pools.knobs import KnobError
@@ -135,6 +137,15 @@ def test_rows_of_a_generator_and_of_a_pool(tmp_path: Path) -> None:
         generated_rows("alfworld", 1, kinds=["juggle"])
     with pytest.raises(PoolError, match="no task pool at"):
         pool_rows(tmp_path / "no.sqlite")
+
+
+@pytest.mark.slow
+def test_rows_of_desktops_begin_on_the_installed_one(bwrap_desktop: Desktop) -> None:
+    """Whatever program a generated task is about: none is refused, and none ends as a failure of the machine."""
+    with Conversation("RLAnything/OSWorld-v0", backend=bwrap_desktop) as conversation:
+        for row in generated_rows("osworld", 6):
+            conversation.start(row["task"])
+            assert conversation.answer("DONE").info["outcome"] == -1
 
 
 # --- the real trainer ---

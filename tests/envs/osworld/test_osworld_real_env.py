@@ -1,4 +1,4 @@
-"""The desktop environment on a real desktop: what the simulated one cannot show."""
+"""The desktop environment on a real desktop: what a stand-in cannot show."""
 
 import base64
 import io
