@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 97_245,
-    "lines of studies, benchmarks, scripts and examples": 7_654,
-    "lines of tests": 69_196,
-    "files of the four packages": 724,
+    "lines of the four packages": 90_308,
+    "lines of studies, benchmarks, scripts and examples": 7_650,
+    "lines of tests": 67_200,
+    "files of the four packages": 681,
     "settings of a run": 166,
     "commands": 18,
 }
