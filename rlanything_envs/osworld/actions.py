@@ -14,10 +14,22 @@ from typing import Literal
 
 from rlanything_envs.errors import Unreadable
 
-__all__ = ["MAX_ACTION_LENGTH", "Action", "brief_action", "last_block", "last_word", "read_action", "without_thoughts"]
+__all__ = [
+    "MAX_ACTION_LENGTH",
+    "Action",
+    "brief_action",
+    "labelled_action",
+    "last_block",
+    "last_word",
+    "read_action",
+    "without_thoughts",
+]
 
 MAX_ACTION_LENGTH = 32_768
 """Longest action that is read, in code points."""
+
+_LONGEST_LINE = 200
+"""Characters of what an answer calls its action."""
 
 Word = Literal["WAIT", "DONE", "FAIL"]
 
@@ -72,12 +84,21 @@ def read_action(text: str) -> Action:
 
 
 def brief_action(text: str) -> str:
-    """Code and word of a text without the prose around them; empty where it holds no action."""
+    """Code and word of a text without the prose around them, or what it calls its action; else empty."""
     try:
         action = read_action(text)
     except Unreadable:
-        return ""
+        return labelled_action(text)
     return "\n".join(part for part in (action.code, action.word) if part)
+
+
+def labelled_action(text: str) -> str:
+    """The first line of an answer that begins with ``Action:``, without that; else what stands in ``<tool_call>``."""
+    said = without_thoughts(text)
+    for line in said.split("\n"):
+        if line.strip().lower().startswith("action:") and (rest := line.strip()[len("action:") :].strip()):
+            return rest[:_LONGEST_LINE]
+    return " ".join(said.partition("<tool_call>")[2].partition("</tool_call>")[0].split())[:_LONGEST_LINE]
 
 
 def without_thoughts(text: str) -> str:

@@ -25,8 +25,9 @@ from rlanything_agents.tools.benchmark.settings import MOST, tokens_for
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.choices import fitted
-from rlanything_envs.llm.generator import SamplingParams
+from rlanything_envs.llm.generator import SamplingParams, SeenPrompt
 from rlanything_envs.llm.log import PromptLog, Record, prompt_key
+from rlanything_envs.message import images_of
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import World
@@ -67,6 +68,7 @@ class CheckpointAgent(Lockstep):
             self.model = load_model(config, self.template.tokenizer, seed=0)
         except CheckpointError as error:
             raise BenchmarkError(f"{self.name} cannot be loaded: {error}") from error
+        self.sees = self.template.images is not None
         self._generator = TransformersGenerator(self.model, self.template.tokenizer)
         shape = self.model.config.get_text_config()
         self.context: int | None = getattr(shape, "max_position_embeddings", None)
@@ -96,7 +98,7 @@ class CheckpointAgent(Lockstep):
             free = [stack.enter_context(world.open()) for _ in range(min(parallel, len(episodes)))]
             while waiting or live:
                 while waiting and free:
-                    live.append(_Dialogue(free.pop(), *waiting.popleft(), self.settings.max_history))
+                    live.append(_Dialogue(free.pop(), *waiting.popleft(), self.settings))
                 for dialogue in live:
                     if dialogue.result is not None:
                         failed = dialogue.result.outcome is None  # its environment may be of no more use
@@ -168,7 +170,8 @@ class CheckpointAgent(Lockstep):
             keys=tuple(keys),
         )
         begun = time.perf_counter()
-        answers = self._generator.generate(prompts, params)
+        seen = [[image for message in chat for image in images_of(message["content"])] for chat in chats]
+        answers = self._generator.generate([SeenPrompt.of(*pair) for pair in zip(prompts, seen, strict=True)], params)
         seconds = time.perf_counter() - begun
         responses = []
         for chat, prompt, own, (answer,) in zip(chats, prompts, params.each(len(chats)), answers, strict=True):
@@ -193,12 +196,13 @@ class CheckpointAgent(Lockstep):
 class _Dialogue:
     """One episode of a batch, with the chat to be answered next and the form of the answer."""
 
-    def __init__(self, conversation: Conversation, number: int, episode: Episode, history: int | None) -> None:
+    def __init__(self, conversation: Conversation, number: int, episode: Episode, settings: ChatSettings) -> None:
         self.conversation, self.number, self.episode, self.turns = conversation, number, episode, 0
         self.chat: list[Message] = []
         self.form: Form | None = None
         self.result: Result | None = None
-        self._history, self._course = History(history), course(conversation, episode, counts=True)
+        self._history = History(settings.max_history, settings.images)
+        self._course = course(conversation, episode, counts=True)
         self._go_on(None)
 
     def answer(self, response: Response) -> None:

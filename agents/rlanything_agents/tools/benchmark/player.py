@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rlanything_envs.message import Part, content_of, images_of, text_of
-from rlanything_envs.osworld.actions import without_thoughts
+from rlanything_envs.osworld.actions import labelled_action, without_thoughts
 
 if TYPE_CHECKING:
     from rlanything_envs.conversation import Turn
@@ -112,12 +112,8 @@ def numbered(past: list[str]) -> str:
 
 
 def line_of(answer: str) -> str:
-    """A line for a turn that has left the window: what the answer says after ``Action:``, else its beginning."""
-    said = without_thoughts(answer)
-    for line in said.split("\n"):
-        if line.strip().lower().startswith("action:") and (rest := line.strip()[len("action:") :].strip()):
-            return rest[:_LINE]
-    return " ".join(said.split())[:_LINE]
+    """A line for a turn that has left the window: what the answer calls its action, else its beginning."""
+    return labelled_action(answer) or " ".join(without_thoughts(answer).split())[:_LINE]
 
 
 def _paragraphs(*texts: str) -> str:

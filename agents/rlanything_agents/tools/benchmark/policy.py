@@ -58,6 +58,7 @@ class RunAgent(Lockstep):
             if weights is None:
                 raise BenchmarkError(f"{self.name} has no final weights: let the run come to its end")
             self.learners.load(weights)
+            self.sees = self.learners.actor.renderer.template.images is not None
         except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
             raise BenchmarkError(f"{self.name} holds no run that can be played: {error}") from error
         self._episodes: list[Episode] = []

@@ -12,11 +12,13 @@ import torch
 from benchmark_parts import timeless
 from random_models import random_model
 from rich.console import Console
+from scripted_desktop import SCRIPTED
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from rlanything_agents.config import RunConfig
+from rlanything_agents.config import RunConfig, SmallConfig
 from rlanything_agents.models import precision
+from rlanything_agents.models.small import make_seeing_model
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.runs.progress import Reporter
@@ -31,7 +33,8 @@ from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_agents.tools.benchmark.settings import ChatSettings
 from rlanything_envs.llm.choices import OneOf
 from rlanything_envs.llm.log import read_log
-from rlanything_task_pools.panel import Panel, load_panel
+from rlanything_task_pools import get_domain
+from rlanything_task_pools.panel import Entry, Panel, load_panel
 
 SHORT = {"max_episode_steps": 3}
 FEW = ChatSettings(max_tokens=6, max_history=1)
@@ -364,3 +367,27 @@ def test_there_is_no_such_code(games: Panel, tmp_path: Path) -> None:
     for place, told in (("python:nowhere_at_all:f", "No module"), ("python:json", "expected python:module:name")):
         with pytest.raises(BenchmarkError, match=told):
             run_benchmark(games, place, tmp_path / "out")
+
+
+def test_a_checkpoint_that_sees_gets_the_last_screens(tmp_path: Path) -> None:
+    folder = tmp_path / "seeing"
+    make_seeing_model(folder, SmallConfig(hidden_size=32, layers=2, heads=2, intermediate_size=32), 0, image_tokens=16)
+    shown = {**SCRIPTED, "observation": ["screenshot", "instruction", "message"], "screen": [640, 480], "max_turns": 4}
+    task = get_domain("osworld").generate(0, kinds=["edit_text"])
+    panel = Panel("seen", "", "osworld", {}, (Entry(task),), 1)
+    found = run_benchmark(
+        panel,
+        f"hf:{folder}",
+        tmp_path / "out",
+        episodes=2,
+        environment=shown,
+        chat=ChatSettings(max_tokens=4, images=2),
+    )
+    assert (found["total"]["episodes"], found["total"]["errors"], found["total"]["steps"]) == (2, 0, 4.0)
+    prompts = [record.prompt for record in read_log(tmp_path / "out" / "prompts.jsonl")]
+    count = [
+        sum(part["type"] == "image" for m in prompt if m["role"] == "user" for part in m["content"])
+        for prompt in prompts
+    ]
+    assert sorted(count) == [1, 1, 2, 2, 2, 2, 2, 2]
+    assert found["settings"]["chat"]["images"] == 2
