@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 90_308,
+    "lines of the four packages": 90_330,
     "lines of studies, benchmarks, scripts and examples": 7_650,
-    "lines of tests": 67_200,
+    "lines of tests": 67_227,
     "files of the four packages": 681,
     "settings of a run": 166,
     "commands": 18,
