@@ -44,6 +44,7 @@ def main(arguments: list[str] | None = None, **sizes: object) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=3)
     parser.add_argument("--demonstrations", type=int, default=200)
+    parser.add_argument("--feedback", default="paper", help="paper, outcome, pooled (no reward model) or critic")
     parser.add_argument("--checkpoint", help="of policy and reward model; small ones are made if it is left out")
     options = parser.parse_args(arguments)
     settings = {
@@ -53,7 +54,7 @@ def main(arguments: list[str] | None = None, **sizes: object) -> None:
         "environment": {"view": "short"},  # brief texts; "full" is the environment's own, for large models
         "rollout": {"tasks": 8, "rollouts": 8, "max_steps": 30, **sizes},
         "judge": {"votes": 3},
-        "feedback": "paper",  # integrated rewards, equations 1 to 4
+        "feedback": options.feedback,  # paper: equations 1 to 4; critic: votes as values of states
         "warm_start": {"demonstrations": options.demonstrations, "epochs": 3, "judge_steps": 800},
         "curriculum": {"pool_size": 32},
     }

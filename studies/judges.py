@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rlanything_agents.domains.supervision import StepSupervision, get_step_supervision
 from rlanything_agents.reward_models.judged_group import score_matrix
-from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.parts import RunParts
@@ -61,7 +60,7 @@ def model_judge(parts: RunParts, run: Path, votes: int) -> Judge:
             return [np.zeros((0, votes)) for _ in shown]
         params = reward_model.params(votes=votes, seed=seed, temperature=parts.config.judge.temperature)
         answers = reward_model.generator.generate(list(prompts), params)
-        steps = iter(StepJudge.votes(list(zip(prompts, answers, strict=True))))
+        steps = iter(reward_model.votes(list(zip(prompts, answers, strict=True))))
         return [score_matrix([next(steps) for _ in trajectory.steps]) for trajectory in shown]
 
     return judge

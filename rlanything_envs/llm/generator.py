@@ -48,7 +48,7 @@ Prompt = Messages | list[int] | SeenPrompt
 """A chat, or the token ids of a prompt, with its images where it has some."""
 
 
-_OF_PROMPTS = ("n", "seeds", "choices", "form", "schema", "keys", "first")
+_OF_PROMPTS = ("n", "seeds", "choices", "form", "schema", "keys", "first", "odds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ class SamplingParams:
             completions.
         first: Index of the first prompt, where the call is a chunk of a larger batch with one ``seed``: a generator
             that derives its random numbers from a prompt's index then answers in chunks as it would answer the batch.
+        odds: Report the probabilities of all allowed ids where these are at most so many; see `Completion.odds`.
 
     Raises:
         ValueError: A value is out of range.
@@ -93,6 +94,7 @@ class SamplingParams:
     schema: Mapping[str, Any] | None = None
     keys: tuple[int, ...] = ()
     first: int = 0
+    odds: int = 0
 
     def __post_init__(self) -> None:
         checks = {
@@ -169,6 +171,8 @@ class Completion:
         allowed: For each token the ids that it was chosen from, ascending; None for a free token. A single id was
             forced: it was not sampled, and its log-probability is 0. No ids: it is unknown what was allowed, and
             nothing can learn from the token. None if all tokens were free.
+        odds: Where `SamplingParams.odds` asks for them: position of a token -> probability at temperature 1 of each of
+            its allowed ids, in their order. None from a source that does not report them.
     """
 
     text: str
@@ -179,6 +183,7 @@ class Completion:
     weights_version: int | None = None
     error: str | None = None
     allowed: list[tuple[int, ...] | None] | None = None
+    odds: Mapping[int, tuple[float, ...]] | None = None
 
 
 class TextGenerator(Protocol):

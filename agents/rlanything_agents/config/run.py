@@ -106,6 +106,9 @@ class JudgeConfig(Section):
     votes: Annotated[int, Field(ge=0, le=32)] = 3
     """Votes on each step, or unit tests for each task where the reward model writes unit tests. 0: it is neither asked
     nor trained."""
+    answers: Literal["votes", "forecasts"] = "votes"
+    """``votes``: 1 or -1 for each step (paper). ``forecasts``: the reward model reads an episode as one transcript, and
+    after each step writes a short reason and the chance of success, in ten bins; it is rewarded by the Brier score."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     constrained: bool = True
     """Whether an engine samples only answers that can be read: a reason on one line and the score in its box, or

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from rlanything_agents.config import ConfigError, RunConfig
 from rlanything_agents.domains.lessons import Expert, Lessons, School, demonstrate, judge_rows
+from rlanything_agents.reward_models.forecasts import ForecastPrompts
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.reviewer import Reviewer
 from rlanything_agents.reward_models.step_judge import StepJudge
@@ -98,7 +99,11 @@ class StepSupervision:
 
     def prompts(self, config: RunConfig, model: JudgeModel) -> StepPrompts:
         """Prompts and answers of a run's reward model, in the run's view."""
-        if config.view == "short" and self.form is not None:
+        short = config.view == "short" and self.form is not None
+        if config.judge.answers == "forecasts":
+            texts, limit = self.judge_texts if short else None, config.rollout.max_steps
+            return ForecastPrompts(model.template, model.config, limit, texts, config.judge.constrained)
+        if short:
             return ShortStepPrompts(model.template, self.judge_texts, self.form if config.judge.constrained else None)
         return FullStepPrompts(model.template, model.config, config.judge.constrained)
 
@@ -139,7 +144,7 @@ class ExpertLessons:
             )
 
     def judge(self, school: School) -> list[Row]:
-        """Rows of steps of the warm-started policy, with noisy heuristic labels."""
+        """Rows of steps of the warm-started policy: noisy heuristic labels, or how the episode ended, for forecasts."""
         settings, play = school.config.warm_start, school.config.rollout
         tasks = school.train_tasks("judge", -(-settings.judge_steps // max(1, play.max_steps // 2)))
         trajectories = rollout(
@@ -153,15 +158,24 @@ class ExpertLessons:
             stop=play.stop,
             constrained=play.constrained,
         )
+        forecasts = school.config.judge.answers == "forecasts"
         return judge_rows(
-            self.supervision.heuristic_labels,
+            _ends if forecasts else self.supervision.heuristic_labels,
             self.supervision.prompts(school.config, school.judge_model),
             school.judge_model,
-            trajectories,
+            [t for t in trajectories if t.outcome is not None or not forecasts],
             steps=settings.judge_steps,
-            label_noise=settings.label_noise,
+            label_noise=0.0 if forecasts else settings.label_noise,
             seed=school.seed("judge", "labels"),
         )
+
+
+def _ends(trajectory: Trajectory) -> list[Judgement]:
+    """How an episode ended, as the judgement of each of its steps."""
+    solved = trajectory.outcome == 1
+    return [Judgement("The task was solved" if solved else "The task was not solved", 1 if solved else -1)] * len(
+        trajectory.steps
+    )
 
 
 def get_supervision(domain: str) -> Supervision:

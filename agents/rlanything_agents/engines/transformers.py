@@ -184,6 +184,7 @@ class _Draft:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     allowed: list[tuple[int, ...] | None] = field(default_factory=list)
+    odds: dict[int, tuple[float, ...]] = field(default_factory=dict)
     unread: list[int] = field(default_factory=list)
     """Ids that the model has not read yet."""
     text: str = ""
@@ -241,7 +242,8 @@ class _Draft:
     def completion(self, prompt: list[int], version: int) -> Completion:
         allowed = None if self.place is None else self.allowed
         reason = self.finish_reason or "length"
-        return Completion(self.text, reason, prompt, self.ids, self.logprobs, version, allowed=allowed)
+        odds = self.odds if self.params.odds else None
+        return Completion(self.text, reason, prompt, self.ids, self.logprobs, version, allowed=allowed, odds=odds)
 
 
 @dataclass(eq=False)
@@ -373,6 +375,9 @@ class _Batch:
                 params.top_p,
                 [draft.mask for draft in live],
             )
+            for draft, place in zip(live, at, strict=True) if params.odds else ():
+                if draft.choice is not None and len(draft.choice) <= params.odds:
+                    draft.odds[len(draft.ids)] = tuple(logits[place][list(draft.choice)].softmax(-1).tolist())
             for draft, token, logprob in zip(live, tokens, logprobs, strict=True):
                 draft.take(token, logprob)
             going = np.array([draft.finish_reason is None for draft in live])

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from rlanything_agents.config.feedback import CRITIC, Band, FeedbackConfig
 from rlanything_agents.feedback.arrays import ZERO, FeedbackError, Floats
 from rlanything_agents.feedback.critic import Critic, evidence_of
+from rlanything_agents.feedback.forecast import brier_advantages
 from rlanything_agents.feedback.format import format_advantages
 from rlanything_agents.feedback.judge import judge_advantages
 from rlanything_agents.feedback.policy import gigpo_advantages, integrated_rewards, policy_advantages
@@ -60,6 +61,7 @@ def batch_feedback(
     states: Sequence[Sequence[Sequence[str]]] | None = None,
     tasks: Sequence[str] | None = None,
     critic: Critic | None = None,
+    sampled: Sequence[Sequence[Floats]] | None = None,
 ) -> list[GroupFeedback]:
     """Compute the advantages of all groups of an iteration, after the filters.
 
@@ -73,6 +75,8 @@ def batch_feedback(
         states: ``states[g][t][i]`` identifies the state before a step; for ``credit="gigpo"`` only.
         tasks: Id of each group's task; for ``credit="critic"``. Every group has another one if None.
         critic: For ``credit="critic"``; one that knows these groups alone if None.
+        sampled: ``sampled[g][t]``, shape (steps, m): the chance that each answer forecasts, where ``votes`` are
+            forecasts c by the probabilities of all chances, as 2c - 1. The reward model is then paid by Brier score.
 
     Raises:
         FeedbackError: Lengths, shapes or values that do not fit together.
@@ -91,6 +95,7 @@ def batch_feedback(
             None if readable is None else readable[g],
             () if states is None else states[g],
             pooled[g],
+            None if sampled is None else sampled[g],
         )
         for g, (outcomes, votes) in enumerate(checked)
     ]
@@ -163,6 +168,7 @@ def _group(
     readable: Sequence[Floats] | None,
     states: Sequence[Sequence[str]],
     pooled: list[Floats] | None,
+    sampled: Sequence[Floats] | None,
 ) -> GroupFeedback:
     accuracy = group_accuracy(outcomes)
     critic = config.credit == CRITIC  # its votes are no part of the reward
@@ -192,7 +198,12 @@ def _group(
     policy_format = not (silent or kept) and any(a.any() for a in policy)
     judge_kept = _inside(accuracy, config.judge_band)
     judge = [np.zeros_like(scores) for scores in votes]
-    if judge_kept:  # the paper's reward, whatever the policy's credit is
+    if judge_kept and sampled is not None:
+        judge = [
+            brier_advantages((1 + scores) / 2, bins, end, unparsable_reward=config.unparsable_reward)
+            for scores, bins, end in zip(votes, sampled, outcomes, strict=True)
+        ]
+    elif judge_kept:  # the paper's reward, whatever the policy's credit is
         judged = zip(integrated_rewards(outcomes, votes, lam=config.lam), votes, strict=True)
         judge = [judge_advantages(r, s, unparsable_reward=config.unparsable_reward) for r, s in judged]
     if config.teach_format and not judge_kept:

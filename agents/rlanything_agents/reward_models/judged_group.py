@@ -30,6 +30,15 @@ class JudgedGroup(RolloutGroup):
         """Scores of the votes on each trajectory, one array of shape (steps, votes) each."""
         return [score_matrix(steps) for steps in self.votes]
 
+    def forecasts(self) -> list[np.ndarray]:
+        """Chances that the answers on each trajectory forecast, shaped as `scores`; NaN for one that is no forecast."""
+        return [
+            np.array(
+                [[np.nan if vote.sampled is None else vote.sampled for vote in step.votes] for step in steps]
+            ).reshape(len(steps), len(steps[0].votes) if steps else 0)
+            for steps in self.votes
+        ]
+
     def flipped(self, rng: np.random.Generator, share: float) -> Self:
         """The same group with a share of its single votes flipped."""
         return replace(self, votes=[[_flipped(step, rng, share) for step in steps] for steps in self.votes])

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
 
+from rlanything_agents.feedback.forecast import BINS
+from rlanything_agents.reward_models.forecasts import ForecastPrompts
 from rlanything_agents.reward_models.step_prompts import StepPrompts
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
@@ -51,6 +53,7 @@ class Vote:
         token_ids: Tokens of the answer, with the end of sequence where it was sampled.
         logprobs: Log-probability of each token at temperature 1.
         allowed: See `rlanything_envs.llm.generator.Completion`.
+        sampled: Chance that the text forecasts, where it is a forecast; its score is then that of all chances.
     """
 
     text: str
@@ -58,6 +61,7 @@ class Vote:
     token_ids: list[int]
     logprobs: list[float]
     allowed: list[Allowed | None] | None = None
+    sampled: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,30 +140,42 @@ class StepJudge:
 
     def params(self, *, votes: int, seed: int, temperature: float = 1.0) -> SamplingParams:
         """Sampling parameters; see `judge`."""
-        return SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed, form=self.prompts.form)
+        return SamplingParams(
+            self.max_tokens,
+            temperature=temperature,
+            n=votes,
+            seed=seed,
+            form=self.prompts.form,
+            odds=len(BINS) if isinstance(self.prompts, ForecastPrompts) else 0,
+        )
 
-    @staticmethod
-    def votes(answers: Sequence[Answer]) -> list[StepVotes]:
+    def votes(self, answers: Sequence[Answer]) -> list[StepVotes]:
         """Parse the votes on each step from the answers to its prompt.
 
         Raises:
             ValueError: The generator returns no token ids or log-probabilities.
             RunMustStop: The generator failed on every one of several steps.
         """
-        judged = [_step_votes(prompt, completions) for prompt, completions in answers]
+        judged = [self._step_votes(prompt, completions) for prompt, completions in answers]
         if len(judged) > 1 and all(step.error for step in judged):
             raise RunMustStop(f"the reward model's generator judged none of {len(judged)} steps: {judged[-1].error}")
         return judged
 
+    def _read(self, completion: Completion) -> tuple[float | None, float | None]:
+        """Score of an answer, and the chance that it forecasts, where it is a forecast."""
+        if isinstance(self.prompts, ForecastPrompts):
+            return self.prompts.read(completion)
+        return parse_score(completion.text), None
 
-def _step_votes(prompt: Prompt, completions: Sequence[Completion]) -> StepVotes:
-    ids, images = (prompt.ids, prompt.images) if isinstance(prompt, SeenPrompt) else (cast(list[int], prompt), ())
-    votes = []
-    for completion in completions:
-        if completion.finish_reason == "error" or completion.token_ids == []:
-            return StepVotes(ids, (), completion.error or "the generator does not say why")
-        if completion.token_ids is None or completion.logprobs is None:
-            raise ValueError("the judge's generator must return token ids and log-probabilities")
-        score = parse_score(completion.text)
-        votes.append(Vote(completion.text, score, completion.token_ids, completion.logprobs, completion.allowed))
-    return StepVotes(ids, tuple(votes), images=images)
+    def _step_votes(self, prompt: Prompt, completions: Sequence[Completion]) -> StepVotes:
+        ids, images = (prompt.ids, prompt.images) if isinstance(prompt, SeenPrompt) else (cast(list[int], prompt), ())
+        votes = []
+        for completion in completions:
+            if completion.finish_reason == "error" or completion.token_ids == []:
+                return StepVotes(ids, (), completion.error or "the generator does not say why")
+            if completion.token_ids is None or completion.logprobs is None:
+                raise ValueError("the judge's generator must return token ids and log-probabilities")
+            score, sampled = self._read(completion)
+            ids_, logprobs, allowed = completion.token_ids, completion.logprobs, completion.allowed
+            votes.append(Vote(completion.text, score, ids_, logprobs, allowed, sampled))
+        return StepVotes(ids, tuple(votes), images=images)

@@ -134,6 +134,7 @@ class StepReviewer:
             states=[group.states() for group in groups],
             tasks=tasks,
             critic=critic,
+            sampled=[group.forecasts() for group in groups] if self.config.judge.answers == "forecasts" else None,
         )
         return StepReview(self.config, list(groups), found, critic)
 

@@ -131,6 +131,8 @@ class UnitTestReviewer:
                 f"feedback.credit {config.feedback.credit!r}: in coding all steps share the reward of the program; "
                 "choose another credit"
             )
+        if config.judge.answers == "forecasts":
+            raise ValueError("judge.answers forecasts: in coding the reward model writes unit tests; leave it out")
         self.config = config
         self.writer = UnitTestWriter(model.generator, style, model.config.max_tokens)
 
