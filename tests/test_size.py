@@ -14,11 +14,11 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 90_330,
+    "lines of the four packages": 90_575,
     "lines of studies, benchmarks, scripts and examples": 7_650,
-    "lines of tests": 67_227,
-    "files of the four packages": 681,
-    "settings of a run": 166,
+    "lines of tests": 67_464,
+    "files of the four packages": 683,
+    "settings of a run": 167,
     "commands": 18,
 }
 
