@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.parsers import expat
 
-__all__ = ["Element", "linearise", "read_elements"]
+__all__ = ["Element", "line_of", "linearise", "read_elements", "worth_reading"]
 
 _MOST_CHARACTERS = 16_000_000
 _MOST_ELEMENTS = 20_000
@@ -98,9 +98,9 @@ def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000
     lines: list[str] = []
     length = left_out = 0
     for element in read_elements(xml):
-        if not _worth_reading(element):
+        if not worth_reading(element):
             continue
-        line = _line(element, max_text)
+        line = line_of(element, max_text)
         if left_out or len(lines) == max_elements or length + len(line) + 1 > max_characters:
             left_out += 1
             continue
@@ -111,7 +111,8 @@ def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000
     return "\n".join(lines)
 
 
-def _worth_reading(element: Element) -> bool:
+def worth_reading(element: Element) -> bool:
+    """Whether an element says or does something: mere containers and empty cells do not."""
     if element.role in _CONTAINERS or element.width <= 0 or element.height <= 0:
         return False
     if element.role == "table-cell" and not element.text:
@@ -121,7 +122,8 @@ def _worth_reading(element: Element) -> bool:
     return bool(element.name or element.text or "editable" in element.states or "focused" in element.states)
 
 
-def _line(element: Element, max_text: int) -> str:
+def line_of(element: Element, max_text: int) -> str:
+    """An element in a line, with at most `max_text` characters of its name and of its text."""
     words = [element.role]
     name, text = _shortened(element.name, max_text), _shortened(element.text, max_text, element.role == "terminal")
     if name:

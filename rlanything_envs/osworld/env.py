@@ -15,6 +15,7 @@ import gymnasium as gym
 
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, SettingError, Unreadable
 from rlanything_envs.osworld import messages
+from rlanything_envs.osworld.accessibility import Element
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, brief_action, read_action
 from rlanything_envs.osworld.ahead import Ahead
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
@@ -22,6 +23,7 @@ from rlanything_envs.osworld.coordinates import Scale, absolute
 from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation, Unwinnable
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.machine import Machine
+from rlanything_envs.osworld.marks import with_marks
 from rlanything_envs.osworld.readers import READERS
 from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Limit, Settle, changed
 from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
@@ -129,6 +131,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
     - ``instruction``: the task in words;
     - ``terminal``: the text of the terminal in the active window;
     - ``message``: first how to act, later the output of the last action, or the reason why it failed;
+    - ``marks``: elements with a number in a line each; the screenshot then has numbered boxes around them, and in an
+      action ``mark_3`` stands for the middle of the third: ``pyautogui.click(mark_3)``;
     - ``text``: everything for a reader of text: first the task and the instructions, later the message; and the screen.
 
     With ``observation="text"`` it is that text alone, as a `Unicode`. For a model that sees,
@@ -496,6 +500,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
             value = read_dictionary(given) if isinstance(given, str) else given
             return str(value.get("action_type")), action_of(value, self.screen, self.scale)
         action = read_action(str(given))
+        if self._view.marked and self._episode is not None:
+            action = Action(with_marks(action.code, self._episode.marks), action.word)
         if self.scale and action.code:
             action = Action(absolute(action.code, self.screen, self.scale), action.word)
         return action.name, action
@@ -546,7 +552,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
 
     def _observe(self, episode: _Episode, seen: Observation | None, answer: _Answer) -> Any:
         left = self.max_turns - episode.turn
-        return self._view.told(seen, episode.problem.instruction, answer.message, episode.turn, left)
+        episode.marks = self._view.marks(seen)
+        return self._view.told(seen, episode.problem.instruction, answer.message, episode.turn, left, episode.marks)
 
     def _info(self, episode: _Episode, answer: _Answer) -> dict[str, Any]:
         return {
@@ -576,6 +583,8 @@ class _Episode:
     acted: bool = False
     pause: Limit | None = None
     """Since the last action."""
+    marks: Sequence[Element] = ()
+    """Elements that the agent has seen with a number."""
 
 
 @dataclass(slots=True)

@@ -53,6 +53,8 @@ Send one action a message, a JSON object: {{"action_type": "CLICK", "parameters"
 {coordinates}"""
 
 
+_MARKS = "mark_3 stands for the middle of the element with the number 3: pyautogui.click(mark_3)."
+
 _MANUALS = {
     "pyautogui": _PYAUTOGUI,
     "computer_13": _COMPUTER_13,
@@ -72,7 +74,9 @@ def opening(instruction: str, manual: str, seen: str, turns: int) -> str:
     return f"Task: {instruction}\n\n{manual}\n\n{_screen(seen)}\n{_turns_left(turns)}"
 
 
-def how_to_act(actions: str, screen: tuple[int, int], scale: Scale, instructions: bool = True) -> str:
+def how_to_act(
+    actions: str, screen: tuple[int, int], scale: Scale, instructions: bool = True, marks: bool = False
+) -> str:
     """How to write an action, and where coordinates begin and end.
 
     Args:
@@ -80,6 +84,7 @@ def how_to_act(actions: str, screen: tuple[int, int], scale: Scale, instructions
         screen: width and height in pixels.
         scale: coordinates of the far edges of the screen; 0 for pixels.
         instructions: whether to explain how to write an action, besides the coordinates.
+        marks: whether elements have numbers that stand for their places.
     """
     width, height = screen
     if scale:
@@ -91,6 +96,8 @@ def how_to_act(actions: str, screen: tuple[int, int], scale: Scale, instructions
         x, y = str(width // 4), str(height // 2)
         coordinates = f"x and y are pixels from the left and the upper edge; the screen has {width} by {height}."
     manual = _MANUALS[actions] if instructions else "{coordinates}"
+    if marks:
+        manual = manual.replace("{coordinates}", f"{_MARKS}\n{{coordinates}}")
     return manual.format(coordinates=coordinates, x=x, y=y)
 
 

@@ -9,9 +9,10 @@ import gymnasium as gym
 import numpy as np
 
 from rlanything_envs.osworld import messages
-from rlanything_envs.osworld.accessibility import linearise
+from rlanything_envs.osworld.accessibility import Element, linearise
 from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.desktop.observation import Observation, Pixels
+from rlanything_envs.osworld.marks import draw_marks, list_marks, marked
 from rlanything_envs.spaces import Unicode
 
 __all__ = ["OBSERVATIONS", "View"]
@@ -23,6 +24,7 @@ OBSERVATIONS: Mapping[str, int] = {
     "instruction": 16_384,
     "terminal": 200_000,
     "message": messages.MAX_MESSAGE_LENGTH,
+    "marks": messages.MAX_TEXT_LENGTH,
     "text": messages.MAX_TEXT_LENGTH,
 }
 """Names of the observations, with the greatest length of those that are texts."""
@@ -60,12 +62,15 @@ class View:
         if not self.names or len(set(self.names)) != len(self.names):
             raise ValueError(f"OSWorldEnv: observation must name something, and nothing twice, got {names!r}")
         self._screen = screen
-        self._manual = messages.how_to_act(actions, screen, scale, instructions)
         chosen = set(self.names)
+        self.marked = "marks" in chosen
+        if self.marked and (actions != "pyautogui" or scale):
+            raise ValueError("OSWorldEnv: marks need action_space='pyautogui' with coordinates in pixels")
+        self._manual = messages.how_to_act(actions, screen, scale, instructions, self.marked)
         self.picture = "screenshot" in chosen
         self.terminal = "terminal" in chosen
         self._lines = bool(chosen & {"accessibility_text", "text"})
-        self.tree = self._lines or "accessibility_tree" in chosen
+        self.tree = self._lines or self.marked or "accessibility_tree" in chosen
 
     @property
     def space(self) -> gym.Space[Any]:
@@ -78,7 +83,19 @@ class View:
             {name: picture if name == "screenshot" else Unicode(OBSERVATIONS[name]) for name in self.names}
         )
 
-    def told(self, seen: Observation | None, instruction: str, message: str, turn: int, left: int) -> Any:
+    def marks(self, seen: Observation | None) -> list[Element]:
+        """The elements with a mark, in the order of their numbers; none where marks are not observed."""
+        return marked((seen and seen.accessibility_tree) or "", self._screen) if self.marked else []
+
+    def told(
+        self,
+        seen: Observation | None,
+        instruction: str,
+        message: str,
+        turn: int,
+        left: int,
+        marks: Sequence[Element] = (),
+    ) -> Any:
         """The observation for the agent.
 
         Args:
@@ -87,6 +104,7 @@ class View:
             message: result of the last action.
             turn: number of turns used.
             left: number of turns left.
+            marks: the elements with a mark.
         """
         tree = (seen and seen.accessibility_tree) or ""
         texts = {
@@ -95,20 +113,22 @@ class View:
             "instruction": instruction,
             "terminal": ((seen and seen.terminal) or "")[-OBSERVATIONS["terminal"] :],
             "message": message if turn else self._manual,
+            "marks": list_marks(marks)[: OBSERVATIONS["marks"]],
         }
         if "text" in self.names:
             texts["text"] = self._text(texts["accessibility_text"], instruction, message, turn, left)
         if self._alone:
             return texts["text"]
-        return {name: self._pixels(seen) if name == "screenshot" else texts[name] for name in self.names}
+        return {name: self._pixels(seen, marks) if name == "screenshot" else texts[name] for name in self.names}
 
     def _text(self, lines: str, instruction: str, message: str, turn: int, left: int) -> str:
         if turn:
             return messages.later(message, lines, left)
         return messages.opening(instruction, self._manual, lines, left)
 
-    def _pixels(self, seen: Observation | None) -> Pixels:
-        return self.black() if seen is None or seen.screenshot is None else seen.screenshot
+    def _pixels(self, seen: Observation | None, marks: Sequence[Element]) -> Pixels:
+        pixels = self.black() if seen is None or seen.screenshot is None else seen.screenshot
+        return draw_marks(pixels, marks) if marks else pixels
 
     def black(self) -> Pixels:
         """A black screen, for a desktop that is not running."""

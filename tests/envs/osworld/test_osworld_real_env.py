@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import sqlite3
 import time
 import warnings
@@ -67,6 +68,16 @@ def test_an_episode(made):
     assert (after["screenshot"] != observation["screenshot"]).any()
     assert env.render().shape == (1080, 1920, 3)
     assert play(env, [SOLUTION[2], "DONE"])[1] == 1.0
+
+
+def test_a_menu_is_opened_by_its_mark(made):
+    env = made(observation=["screenshot", "marks", "instruction", "message"])
+    observation, _ = env.reset(seed=0)
+    number = re.search(r'^(\d+) menu "File"', observation["marks"], re.MULTILINE)[1]
+    after, *_, info = env.step(f"pyautogui.click(mark_{number})")
+    assert info["command"] == "ok"
+    assert re.search(r'^\d+ menu-item "Save', after["marks"], re.MULTILINE)
+    assert (after["screenshot"] != env.unwrapped.client.screenshot_array()).any(), "numbers are drawn on it"
 
 
 def test_a_sheet_is_there_when_the_episode_begins_and_saved_before_it_is_scored(made):
