@@ -136,6 +136,15 @@ def test_never(guest):
     assert (info["outcome"], info["independent"], guest.reverted) == (Verdict.SUCCESS, False, 1)
 
 
+def test_two_environments_on_one_screen(guest):
+    first, second = made(guest, guest.revert), made(guest, guest.revert)
+    first.reset(seed=0)
+    with pytest.raises(SettingError, match="another environment plays on the guest"):
+        second.reset(seed=0)
+    first.close()
+    second.reset(seed=0)
+
+
 def test_a_guest_that_cannot_reset_itself(guest):
     with pytest.raises(SettingError, match="reset="):
         made(guest, None).reset(seed=0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Self
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 from rlanything_envs.errors import InfrastructureError, SettingError
 from rlanything_envs.osworld.desktop.client import GuestClient
@@ -20,6 +22,9 @@ _REVERT_SECONDS = 300.0
 """Limit of the request that reverts a machine, and of the wait until its guest answers again: OSWorld's for a start."""
 _AGAIN_SECONDS = 1.0
 _NEVER = "never"
+_USERS: WeakValueDictionary[str, HttpDesktop] = WeakValueDictionary()
+"""Who of this process plays on a guest, by its address."""
+_USERS_LOCK = threading.Lock()
 
 
 class HttpDesktop:
@@ -56,7 +61,14 @@ class HttpDesktop:
 
         Raises:
             DesktopError: it does not.
+            SettingError: another environment of this process plays on it.
         """
+        with _USERS_LOCK:
+            if _USERS.setdefault(self.client.url, self) is not self:
+                raise SettingError(
+                    f"another environment plays on the guest at {self.client.url}, and would act on the same screen: "
+                    "close it, or play one episode at a time (benchmark --workers 1, rollout.environments: 1)"
+                )
         self._check()
         health = self.client.health()
         self._own, self._apart = health.own, health.apart
@@ -102,6 +114,9 @@ class HttpDesktop:
 
     def close(self) -> None:
         """Leave the guest as it is; it is not ours to end."""
+        with _USERS_LOCK:
+            if _USERS.get(self.client.url) is self:
+                del _USERS[self.client.url]
 
     def _check(self, seconds: float = 0.0) -> None:
         """Wait until the guest shows its screen and carries out an action.

@@ -52,8 +52,7 @@ def make_desktop(backend: str, **settings: Any) -> Desktop:
         backend: ``"bwrap"``, ``"docker"``, ``"vm"`` or ``"http"``.
         settings: those of the backend; one that is None counts as not given. ``screen`` (width, height) for
             all but ``http``, ``memory`` for ``bwrap``, ``docker`` and ``vm``, ``network`` for ``bwrap`` and ``vm``,
-            ``image`` for ``docker``, ``qcow2`` for ``vm``, ``url``, ``token`` and ``reset`` for
-            ``http``.
+            ``image`` for ``docker``, ``qcow2`` for ``vm``, ``url``, ``token`` and ``reset`` for ``http``.
 
     Raises:
         SettingError: no such backend, it has no such setting, or one is missing that it needs.
@@ -67,5 +66,8 @@ def make_desktop(backend: str, **settings: Any) -> Desktop:
         raise SettingError(f"the {backend} desktop has no setting {min(unknown)!r}; it has {', '.join(known)}")
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in given:
-            raise SettingError(f"the {backend} desktop needs its {name}: desktop={{{name!r}: ...}}")
+            raise SettingError(
+                f"the {backend} desktop needs its {name}: desktop={{{name!r}: ...}}, in a configuration "
+                f"environment.desktop.{name}"
+            )
     return made(**given)
