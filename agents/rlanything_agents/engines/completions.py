@@ -15,11 +15,13 @@ from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.engines.choices import literal_encoder
 from rlanything_agents.engines.spellings import Spellings
+from rlanything_agents.models.image_reader import ImageReader
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, pattern
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt, cut_at_stop
 from rlanything_envs.llm.wire import check_prompt
+from rlanything_envs.message import Image
 
-__all__ = ["LEAST", "CompletionReader", "token_prompts"]
+__all__ = ["LEAST", "CompletionReader", "banned", "images_of_prompts", "token_prompts"]
 
 LEAST, _MOST = -9000.0, 1e-3
 """Range of a log-probability: vLLM's server writes -9999 for minus infinity, which is never sampled, and rounding may
@@ -27,20 +29,40 @@ put a token of probability 1 slightly above 0."""
 
 
 def token_prompts(prompts: Sequence[Prompt], vocabulary: int) -> list[list[int]]:
-    """Check prompts of token ids, and return them as lists.
+    """Check prompts of token ids, and return their ids as lists.
 
     Raises:
         ValueError: A prompt is empty, is a chat, or holds an id that the model does not have.
     """
     checked: list[list[int]] = []
     for at, prompt in enumerate(prompts):
-        ids: Any = check_prompt(prompt, at)
+        ids: Any = check_prompt(prompt.ids if isinstance(prompt, SeenPrompt) else prompt, at)
         if not isinstance(ids[0], int):
             raise ValueError(f"prompt {at}: an engine reads token ids; render chats with `ChatTemplate` first")
         if max(ids) >= vocabulary:
             raise ValueError(f"prompt {at}: id {max(ids)} is beyond the model's {vocabulary} tokens")
         checked.append(ids)
     return checked
+
+
+def images_of_prompts(prompts: Sequence[Prompt], reader: ImageReader | None) -> list[tuple[Image, ...]]:
+    """Images of each prompt.
+
+    Raises:
+        ValueError: A prompt has images, and the model reads text alone.
+    """
+    images = [prompt.images if isinstance(prompt, SeenPrompt) else () for prompt in prompts]
+    if any(images) and reader is None:
+        raise ValueError("a prompt holds an image, and the model reads text alone")
+    return images
+
+
+def banned(reader: ImageReader | None) -> dict[int, float] | None:
+    """``logit_bias`` of a request: no answer has the placeholder of an image, where a trainer would look for one.
+
+    vLLM adds it after it has computed the log-probabilities.
+    """
+    return None if reader is None else {reader.token_id: -100.0}
 
 
 class CompletionReader:

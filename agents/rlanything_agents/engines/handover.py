@@ -14,13 +14,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from rlanything_agents.models.image_reader import image_reader
 from rlanything_envs.llm.errors import RunMustStop
-from rlanything_envs.llm.generator import Completion, SamplingParams
+from rlanything_envs.llm.generator import Completion, SamplingParams, SeenPrompt
+from rlanything_envs.message import Image
 
 __all__ = ["BOUNDS", "PROBE_PARAMS", "Reference", "WeightsDiffer", "reset_with_retries"]
 
 PROBES, LENGTH = 8, 12
 """Probes of a check and tokens of each: too short for a block of vLLM's prefix cache, so that each is computed."""
+
+PICTURE = Image(np.random.default_rng(0).integers(256, size=(64, 96, 3), dtype=np.uint8))
+"""Image of the probe of a model that sees."""
 
 PROBE_PARAMS = SamplingParams(1, seed=0)
 """Parameters of the check: one token after each probe, drawn from the whole distribution."""
@@ -39,23 +44,32 @@ class WeightsDiffer(RunMustStop):
 class Reference:
     """Log-probabilities of the token after each of a few fixed prompts, by a model's own forward pass.
 
-    The prompts are random ids, the same for all models with as many ids.
+    The prompts are random ids, the same for all models with as many ids; one more has an image, where the model sees.
 
     Args:
         model: Trained model of transformers or PEFT; its mode of each module is restored.
 
     Attributes:
-        prompts: The probes, `PROBES` lists of `LENGTH` ids.
+        prompts: The probes, `PROBES` lists of `LENGTH` ids, and perhaps one with an image.
         bound: Greatest difference that counts as rounding.
     """
 
     def __init__(self, model: Any) -> None:
         vocabulary = int(model.get_input_embeddings().weight.shape[0])
-        self.prompts: list[list[int]] = np.random.default_rng(0).integers(vocabulary, size=(PROBES, LENGTH)).tolist()
+        probes: list[list[int]] = np.random.default_rng(0).integers(vocabulary, size=(PROBES, LENGTH)).tolist()
+        reader = image_reader(model)
+        if reader is not None:  # a placeholder stands for an image, or for nothing
+            probes = [[token if token != reader.token_id else 0 for token in probe] for probe in probes]
+        self.prompts: list[list[int] | SeenPrompt] = [*probes]
         self._dtype = str(model.dtype).removeprefix("torch.")
         self.bound = BOUNDS[self._dtype]
         with _evaluating(model), torch.no_grad():
-            logits = model(torch.tensor(self.prompts, device=model.device), use_cache=False).logits[:, -1]
+            logits = model(torch.tensor(probes, device=model.device), use_cache=False).logits[:, -1]
+            if reader is not None:
+                seen = SeenPrompt(reader.expanded([*probes[0], reader.token_id, *probes[1]], [PICTURE]), (PICTURE,))
+                ids = torch.tensor([seen.ids], device=model.device)
+                last = model(ids, **reader.inputs(ids, seen.images), use_cache=False).logits[:, -1]
+                self.prompts, logits = [*probes, seen], torch.cat([logits, last])
             self._logprobs = logits.float().log_softmax(-1).cpu()
 
     def check(self, completions: Sequence[Sequence[Completion]], engine: str, version: int) -> None:

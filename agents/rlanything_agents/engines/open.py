@@ -54,16 +54,17 @@ def open_engine(
         MissingKey: The environment variable of a server's key is unset.
         ValueError: The engine does not support the model or the tokenizer.
     """
-    if config.on and image_reader(model) is not None:
-        raise ValueError(
-            f"engine.kind {config.kind}: models that see generate with engine.kind transformers alone so far"
-        )
     if config.kind == "vllm":
         from rlanything_agents.engines.vllm import VLLMGenerator
 
         return VLLMGenerator(model, tokenizer, config, folder / role, context)
     server = config.server(role) if config.kind == "vllm_server" else None
     if server is not None:
+        if image_reader(model) is not None:
+            raise ValueError(
+                f"engine.{role}: a server gets no images so far, and this model sees: choose engine.kind vllm, or "
+                "transformers"
+            )
         from rlanything_agents.engines.vllm_server import VLLMServerGenerator
 
         return VLLMServerGenerator(server, model, tokenizer, folder / role, sleeps=config.sleeps)

@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.engines.completions import CompletionReader, token_prompts
+from rlanything_agents.engines.completions import CompletionReader, banned, images_of_prompts, token_prompts
 from rlanything_agents.engines.handover import PROBE_PARAMS, WeightsDiffer, reset_with_retries
 from rlanything_agents.engines.vllm_watch import noticing_death
 from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
@@ -27,6 +27,7 @@ from rlanything_agents.engines.weights import Weights
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.message import Image
 
 __all__ = ["EngineFailed", "VLLMGenerator", "check_temperature"]
 
@@ -34,6 +35,9 @@ logger = logging.getLogger(__name__)
 
 LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Values that vLLM accepts for the greatest rank of adapters (``max_lora_rank``)."""
+
+MOST_IMAGES = 64
+"""Most images of a prompt; those of a window are few, and an episode without one has a screen a turn."""
 
 HOTTEST = 2.0
 """Highest temperature that vLLM accepts."""
@@ -134,18 +138,21 @@ class VLLMGenerator:
         """
         check_temperature(params)
         ids, own = token_prompts(prompts, self._reader.vocabulary), seeded(params, len(prompts))
+        images = images_of_prompts(prompts, self._weights.images)
         self.wake()
-        return self._sample(ids, own)
+        return self._sample(ids, own, images)
 
-    def _sample(self, ids: Sequence[list[int]], own: Sequence[SamplingParams]) -> list[list[Completion]]:
+    def _sample(
+        self, ids: Sequence[list[int]], own: Sequence[SamplingParams], images: Sequence[tuple[Image, ...]]
+    ) -> list[list[Completion]]:
         limit = int(self._engine.model_config.max_model_len)
         fitting = [at for at, prompt in enumerate(ids) if len(prompt) < limit]
         answers: dict[int, Any] = {}
         if fitting:
-            vllm, inputs = importlib.import_module("vllm"), importlib.import_module("vllm.inputs")
+            vllm = importlib.import_module("vllm")
             with self._failing("while it generated"):
                 outputs = self._engine.generate(
-                    [inputs.TokensPrompt(prompt_token_ids=ids[at]) for at in fitting],
+                    [self._input(ids[at], images[at]) for at in fitting],
                     [vllm.SamplingParams(**self._settings(own[at])) for at in fitting],
                     use_tqdm=False,
                     lora_request=self._adapter(),
@@ -158,6 +165,15 @@ class VLLMGenerator:
             else [self._reader.error(prompt, full.format(len(prompt)), self.version)] * own[at].n
             for at, prompt in enumerate(ids)
         ]
+
+    def _input(self, ids: list[int], images: tuple[Image, ...]) -> Any:
+        """Prompt for vLLM, which makes the placeholders of an image of one; `_completions` compares the ids it read."""
+        prompt = importlib.import_module("vllm.inputs").TokensPrompt
+        reader = self._weights.images
+        if reader is None or not images:
+            return prompt(prompt_token_ids=ids)
+        pictures = [reader.resized(image) for image in images]
+        return prompt(prompt_token_ids=reader.collapsed(ids, images), multi_modal_data={"image": pictures})
 
     def update_weights(self, source: Any | Path, version: int) -> None:
         """Store the weights of a model or of a folder for the engine, which loads them at once if it is awake.
@@ -239,6 +255,8 @@ class VLLMGenerator:
         if platform.is_cpu():
             # A seeded request whose prompt is read in parts fails there: its generator cannot go back a draw.
             settings["enable_chunked_prefill"] = False
+        if weights.images is not None:
+            settings["limit_mm_per_prompt"] = {"image": MOST_IMAGES, "video": 0}
         if self._packs:
             settings["worker_extension_cls"] = WORKER_EXTENSION
         if weights.adapters:
@@ -261,7 +279,9 @@ class VLLMGenerator:
                     raise RuntimeError("the prefix cache was not reset")
         self._weights.prune()
         if not self._checked and (reference := self._weights.reference) is not None:
-            answers = self._sample(reference.prompts, seeded(PROBE_PARAMS, len(reference.prompts)))
+            probes = reference.prompts
+            ids, own = token_prompts(probes, self._reader.vocabulary), seeded(PROBE_PARAMS, len(probes))
+            answers = self._sample(ids, own, images_of_prompts(probes, self._weights.images))
             try:
                 reference.check(answers, "the vLLM engine", self.version)
             except WeightsDiffer:
@@ -274,6 +294,8 @@ class VLLMGenerator:
         if not self._weights.adapters:  # these come with each request
             method = "reload_and_pack" if self._packs else "reload_weights"
             self._engine.collective_rpc(method, kwargs={"weights_path": str(path)})
+            if self._weights.images is not None:  # what it saw with the weights before; its scheduler counts on it
+                self._engine.llm_engine.reset_encoder_cache()
         self._read, self._checked = path, False
 
     def _adapter(self) -> Any:
@@ -297,6 +319,7 @@ class VLLMGenerator:
             "logprobs": 0,
             "detokenize": bool(params.stop),
             "skip_special_tokens": False,
+            "logit_bias": banned(self._weights.images),
         } | self._form(params)
 
     def _form(self, params: SamplingParams) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.engines.handover import Reference
 from rlanything_agents.engines.shared_memory import SharedFolder, fits_in_memory
+from rlanything_agents.models.image_reader import ImageReader, image_reader
 
 __all__ = ["Weights"]
 
@@ -58,6 +59,11 @@ class Weights:
     def adapters(self) -> bool:
         """Whether only adapters change and the base is frozen."""
         return hasattr(self._model, "peft_config")
+
+    @property
+    def images(self) -> ImageReader | None:
+        """How the model reads images; None for one that reads text alone."""
+        return image_reader(self._model)
 
     @property
     def rank(self) -> int:
@@ -124,6 +130,7 @@ class Weights:
                 shutil.copyfile(file, path / file.name)
             if not files:
                 source.save_pretrained(path)
+            self._store_reader(path)
             reference = None if isinstance(source, Path) else Reference(source)
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
@@ -159,6 +166,12 @@ class Weights:
             self._path = Path(shutil.copytree(self._path, self.folder / self._path.name, dirs_exist_ok=True))
         self._free_memory()
         return inside
+
+    def _store_reader(self, path: Path) -> None:
+        """Store how a model reads images beside its weights, where vLLM looks for it, with the tokenizer."""
+        if self.images is not None and not self.adapters:
+            self.images.save(path)
+            self._tokenizer.save_pretrained(path)
 
     def _place(self, size: int) -> Path:
         """Folder for new weights of some bytes."""

@@ -7,6 +7,7 @@ squares. A prompt has that many copies of one placeholder in its ids, and the im
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -38,13 +39,14 @@ class ImageReader:
     Args:
         processor: Image processor of the checkpoint.
         token_id: Id of the placeholder of an image.
+        model_type: Type of the model, one of `FAMILY`.
 
     Attributes:
         token_id: The same.
     """
 
-    def __init__(self, processor: Qwen2VLImageProcessorPil, token_id: int) -> None:
-        self.processor, self.token_id = processor, token_id
+    def __init__(self, processor: Qwen2VLImageProcessorPil, token_id: int, model_type: str = "qwen3_vl") -> None:
+        self.processor, self.token_id, self._model_type = processor, token_id, model_type
         self._patches = lru_cache(maxsize=KEPT)(self._read)  # by PNG: an image's own hash would keep its pixels
 
     def __deepcopy__(self, memo: Any) -> ImageReader:
@@ -106,8 +108,19 @@ class ImageReader:
         }
 
     def save(self, folder: Path) -> None:
-        """Store the image processor beside a model."""
+        """Store the image processor beside a model, and one for videos, without which vLLM takes no such model."""
         self.processor.save_pretrained(folder)
+        own = self.processor
+        video = {
+            "video_processor_type": "Qwen3VLVideoProcessor"
+            if self._model_type == "qwen3_vl"
+            else "Qwen2VLVideoProcessor",
+            "patch_size": own.patch_size,
+            "merge_size": own.merge_size,
+            "temporal_patch_size": own.temporal_patch_size,
+            "size": {name: int(value) for name, value in dict(own.size).items() if value},
+        }
+        (folder / "video_preprocessor_config.json").write_text(json.dumps(video, indent=2), encoding="utf-8")
 
     def _read(self, png: bytes) -> tuple[torch.Tensor, tuple[int, int, int]]:
         """Patches of an image, and their numbers in time and in both directions."""

@@ -247,7 +247,8 @@ def _settings(config: CheckpointConfig) -> PretrainedConfig | None:
 
 
 def _images(config: CheckpointConfig, settings: PretrainedConfig) -> ImageReader:
-    return ImageReader(_read(Qwen2VLImageProcessorPil, config, "image processor"), settings.image_token_id)
+    processor = _read(Qwen2VLImageProcessorPil, config, "image processor")
+    return ImageReader(processor, settings.image_token_id, settings.model_type)
 
 
 def model_class(settings: PretrainedConfig | None) -> Any:

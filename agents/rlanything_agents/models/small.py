@@ -25,6 +25,7 @@ from transformers import (
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, SmallConfig
+from rlanything_agents.models.image_reader import ImageReader
 
 __all__ = [
     "MAX_POSITIONS",
@@ -95,9 +96,10 @@ def make_seeing_model(folder: Path, size: SmallConfig, seed: int, *, image_token
     side = PATCH * MERGE
     edges = {"shortest_edge": side**2, "longest_edge": image_tokens * side**2}
     _save(_seeing_model(tokenizer, size, seed), tokenizer, folder)
-    Qwen2VLImageProcessorPil(
+    processor = Qwen2VLImageProcessorPil(
         patch_size=PATCH, merge_size=MERGE, size=edges, image_mean=[0.5] * 3, image_std=[0.5] * 3
-    ).save_pretrained(folder)
+    )
+    ImageReader(processor, tokenizer.convert_tokens_to_ids(IMAGE_MARKS[1])).save(folder)
 
 
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:

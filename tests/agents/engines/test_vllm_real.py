@@ -7,6 +7,7 @@ FILES = (
     "vllm_interface_checks.py",
     "vllm_engine_checks.py",
     "vllm_form_checks.py",
+    "vllm_image_checks.py",
     "vllm_server_checks.py",
     "vllm_run_checks.py",
     "vllm_endpoint_checks.py",

@@ -58,6 +58,24 @@ def test_both_trainers_come_to_the_same_weights(frozen: bool) -> None:
     assert not torch.equal(model.get_input_embeddings().weight, before["model.language_model.embed_tokens.weight"])
 
 
+@pytest.mark.parametrize("freeze", [True, False])
+def test_adapters_and_checkpointed_passes_too(freeze: bool) -> None:
+    model, template = model_and_template(freeze_vision=freeze, lora={"rank": 2})
+    rows = samples(model, template)
+    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=2, checkpointing=True)
+    plain = PlainTrainer(copy.deepcopy(model), config)
+    trainer = SampleTrainer(model, template.tokenizer, config)
+    one, other = trainer.update(rows), plain.update(rows)
+    assert one.loss == pytest.approx(other.loss, abs=1e-5)
+    moved = {name for name, weight in trainer.weights().items() if weight.any() and ".lora_B." in name}
+    assert any(".language_model." in name for name in moved)
+    assert any(".visual." in name for name in moved) is not freeze
+    for name, weight in trainer.weights().items():
+        assert torch.allclose(weight, plain.model.state_dict()[name], atol=2e-5), name
+    again = samples(model, template)
+    assert rescored(model, again).largest < 1e-4, "the engine samples with the adapters"
+
+
 def test_samples_of_other_processes_keep_their_images() -> None:
     model, template = model_and_template()
     rows = samples(model, template)

@@ -1,0 +1,116 @@
+"""Models that see in the real vLLM, on a processor, in an environment of its own (`test_vllm_real.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from seeing import screen
+from vllm_models import SIZE, TOLERANCE, VLLM
+
+from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.engines.handover import WeightsDiffer
+from rlanything_agents.engines.vllm import VLLMGenerator
+from rlanything_agents.models.image_reader import image_inputs, vision_weights
+from rlanything_agents.models.pretrained import load_model, load_template
+from rlanything_agents.models.small import make_seeing_model
+from rlanything_agents.models.template import ChatTemplate
+from rlanything_envs.llm import SamplingParams
+from rlanything_envs.llm.generator import SeenPrompt
+from rlanything_envs.message import Image, Part
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ChatTemplate]:
+    folder = tmp_path_factory.mktemp("seeing")
+    make_seeing_model(folder, SIZE, seed=0)
+    config = CheckpointConfig(checkpoint=str(folder), dtype="float32", max_tokens=16, context=512, freeze_vision=False)
+    template = load_template(config)
+    return load_model(config, template.tokenizer, seed=0), template
+
+
+@pytest.fixture(scope="module")
+def generator(made: tuple[Any, ChatTemplate], tmp_path_factory: pytest.TempPathFactory) -> Iterator[VLLMGenerator]:
+    model, template = made
+    engine = VLLMGenerator(model, template.tokenizer, VLLM, tmp_path_factory.mktemp("engine") / "policy")
+    yield engine
+    engine.close()
+
+
+def prompts(template: ChatTemplate) -> list[list[int] | SeenPrompt]:
+    """Several images in a prompt, sizes that are resized, one without an image, and equal ids with other images."""
+    contents: list[tuple[Part, ...]] = [
+        (screen(0, 200, 90), "what is this?", screen(1)),
+        ("no picture, but a text",),
+        (screen(2, 40, 300), "x"),
+        (screen(3), "same ids"),
+        (screen(4), "same ids"),
+    ]
+    return [
+        SeenPrompt.of(
+            template.prompt([{"role": "user", "content": parts}]), [part for part in parts if isinstance(part, Image)]
+        )
+        for parts in contents
+    ]
+
+
+def is_from(made: tuple[Any, ChatTemplate], generator: VLLMGenerator, version: int) -> None:
+    """Assert that samples have the log-probabilities that the model itself gives them."""
+    model, template = made
+    asked = prompts(template)
+    answers = generator.generate(asked, SamplingParams(12, n=2, seed=5))
+    for prompt, samples in zip(asked, answers, strict=True):
+        images = prompt.images if isinstance(prompt, SeenPrompt) else ()
+        assert len(samples) == 2
+        for sample in samples:
+            assert not sample.error
+            assert sample.prompt_ids == list(prompt)
+            assert sample.weights_version == version
+            assert sample.token_ids
+            ids = torch.tensor([[*prompt, *sample.token_ids]])
+            with torch.no_grad():
+                logits = model(ids, **image_inputs(model, ids, images), use_cache=False).logits[0, len(prompt) - 1 : -1]
+            own = logits.log_softmax(-1).gather(1, torch.tensor(sample.token_ids)[:, None])[:, 0]
+            assert sample.logprobs == pytest.approx(own.tolist(), abs=TOLERANCE)
+
+
+def test_samples_are_those_of_the_model(made: tuple[Any, ChatTemplate], generator: VLLMGenerator) -> None:
+    is_from(made, generator, 0)
+
+
+def test_new_weights_arrive_with_the_tower(made: tuple[Any, ChatTemplate], generator: VLLMGenerator) -> None:
+    model, _ = made
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.02 * torch.randn_like(weight))
+    generator.update_weights(model, 1)
+    is_from(made, generator, 1)
+
+
+def test_a_tower_that_was_not_handed_over_is_noticed(
+    made: tuple[Any, ChatTemplate], generator: VLLMGenerator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The probe with an image has another probability, though those of text are right."""
+    model, _ = made
+    store = model.save_pretrained
+    before = {name: weight.clone() for name, weight in vision_weights(model)}
+    with torch.no_grad():
+        for _, weight in vision_weights(model):
+            weight.add_(0.1 * torch.randn_like(weight))
+
+    def without_tower(folder: Path, **options: Any) -> None:
+        state = {
+            name: before.get(name, weight) for name, weight in model.state_dict().items() if name != "lm_head.weight"
+        }
+        store(folder, state_dict=state, **options)
+
+    monkeypatch.setattr(model, "save_pretrained", without_tower)
+    with pytest.raises(WeightsDiffer):
+        generator.update_weights(model, 2)
+    monkeypatch.undo()
+    generator.update_weights(model, 3)
+    is_from(made, generator, 3)
