@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 90_700,
+    "lines of the four packages": 90_791,
     "lines of studies, benchmarks, scripts and examples": 7_650,
-    "lines of tests": 67_546,
+    "lines of tests": 67_872,
     "files of the four packages": 684,
     "settings of a run": 167,
     "commands": 18,
