@@ -63,8 +63,7 @@ def test_installed_once(place):
     assert told == [
         ("installing", ONE[0].size, size),
         ("installing", size, size),
-        ("finishing", 0, 1),
-        ("finishing", 1, 1),
+        ("finishing", size, size),
     ]
 
 

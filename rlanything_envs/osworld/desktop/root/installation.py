@@ -124,10 +124,10 @@ def _install(pins: Pins, place: Path, mirror: Mirror, report: Report) -> Root:
                 shutil.rmtree(packages)
                 return there
             _unpack(pins, packages, mirror, made, report)
-        report("finishing", 0, 1)
+        size = sum(pin.size for pin in pins.all)
+        report("finishing", size, size)
         finish(made)
         mark(made, pins)
-        report("finishing", 1, 1)
         root, old = place / "root", scratch.path / "old"
         if root.exists():
             root.rename(old)
