@@ -21,6 +21,8 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from rlanything_envs.osworld.desktop.root import installed
+
 __all__ = ["Block", "Page", "PageError", "read_page"]
 
 _DIRECTIVE = re.compile(r"\A<!--\s*(not run|needs|run with|environment):\s*(\S.*?)\s*-->\s*\Z", re.DOTALL)
@@ -29,6 +31,12 @@ _TITLE = re.compile(r'\btitle="([^"]+)"')
 
 class PageError(ValueError):
     """A page that cannot be read; the message names page, line and remedy."""
+
+
+def _is_there(program: str) -> bool:
+    """Whether this machine has a program, or its desktops have."""
+    root = installed()
+    return shutil.which(program) is not None or (root is not None and (root.path / "usr/bin" / program).exists())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,7 @@ class Block:
     @property
     def runs(self) -> bool:
         """Whether it can run on this machine."""
-        return self.not_run is None and (self.needs is None or shutil.which(self.needs) is not None)
+        return self.not_run is None and (self.needs is None or _is_there(self.needs))
 
     @property
     def place(self) -> str:
