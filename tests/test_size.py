@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 90_791,
     "lines of studies, benchmarks, scripts and examples": 7_650,
-    "lines of tests": 67_872,
+    "lines of tests": 67_880,
     "files of the four packages": 684,
     "settings of a run": 167,
     "commands": 18,
