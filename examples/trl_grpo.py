@@ -132,7 +132,7 @@ def imitator(tasks: list[Task], seed: int) -> tuple[torch.nn.Module, PreTrainedT
     """A Qwen3 of a hundred thousand weights that has seen an expert play the tasks."""
     chats = demonstrations(tasks, each=60)
     tokenizer = small_tokenizer()
-    model = small_model(tokenizer, SmallConfig(hidden_size=64, layers=2, intermediate_size=192), seed)
+    model = small_model(tokenizer, SmallConfig(hidden_size=64, layers=2), seed)
     rows = imitation_rows(tokenizer, chats)
     losses = fit(model, rows, epochs=6, batch_size=16, learning_rate=3e-3, seed=seed)
     print(f"imitation: {len(rows)} episodes, nats per token {losses[0]:.2f} -> {losses[-1]:.2f}", flush=True)

@@ -182,7 +182,7 @@ def tokenizer(name: str, merges: int = 300) -> PreTrainedTokenizerFast:
 def model(name: str, *, hidden: int = 32, layers: int = 2, seed: int = 0, spread: float = 0.2) -> PreTrainedModel:
     """Random float32 weights; as in published models, there are more rows than the tokenizer has tokens."""
     if name == "small":
-        return random_model(tokenizer(name), seed=seed, hidden_size=hidden, layers=layers, intermediate_size=2 * hidden)
+        return random_model(tokenizer(name), seed=seed, hidden_size=hidden, layers=layers)
     family, words = FAMILIES[name], tokenizer(name)
     config = family.config(
         vocab_size=-(-len(words) // 64) * 64,

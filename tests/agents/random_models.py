@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 from rlanything_agents.config import SmallConfig
 from rlanything_agents.models.small import small_model
 
-SIZES: dict[str, Any] = {"hidden_size": 32, "layers": 2, "heads": 4, "intermediate_size": 64}
+SIZES: dict[str, Any] = {"hidden_size": 32, "layers": 2}
 
 
 def random_model(

@@ -20,7 +20,7 @@ from rlanything_envs.message import Image
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.views import View
 
-SIZE = SmallConfig(hidden_size=32, layers=2, heads=2, intermediate_size=64)
+SIZE = SmallConfig(hidden_size=32, layers=2)
 SCREEN = (96, 64)
 """Width and height of the toy's screen: 3 by 2 tokens."""
 

@@ -17,13 +17,13 @@ from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 
-SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+SMALL = {"hidden_size": 32, "layers": 1}
 COMMON: dict[str, Any] = {"seed": 3, "threads": 1, "iterations": 2, "policy": SMALL, "reward_model": SMALL}
 SHORT: dict[str, Any] = {
     "seed": 7,
     "threads": 1,
-    "policy": {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 32},
-    "reward_model": {"hidden_size": 16, "layers": 1, "heads": 2, "intermediate_size": 32},
+    "policy": {"hidden_size": 16, "layers": 1},
+    "reward_model": {"hidden_size": 16, "layers": 1},
     "warm_start": {"demonstrations": 60, "max_steps": 8, "epochs": 8, "batch_size": 8, "judge_steps": 60,
                    "judge_epochs": 1, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
     "rollout": {"tasks": 3, "rollouts": 3, "max_steps": 8, "top_p": 0.95, "deadline": 600},

@@ -23,8 +23,8 @@ baselines: [outcome, before]
 config:
   threads: 1
   iterations: 2
-  policy: {hidden_size: 32, layers: 1, heads: 2, intermediate_size: 64}
-  reward_model: {hidden_size: 32, layers: 1, heads: 2, intermediate_size: 64}
+  policy: {hidden_size: 32, layers: 1}
+  reward_model: {hidden_size: 32, layers: 1}
   warm_start: {demonstrations: 30, max_steps: 8, epochs: 2, batch_size: 8, judge_steps: 60, judge_epochs: 1}
   rollout: {tasks: 4, rollouts: 4, max_steps: 8}
   feedback: {policy_band: null, judge_band: null}

@@ -20,8 +20,6 @@ class ServerConfig(Section):
     """Address of its OpenAI-compatible interface, such as ``http://gpu-1:8000/v1``."""
     model: Annotated[str, Field(min_length=1)]
     """Name under which the server offers the model."""
-    api_key_env: str | None = None
-    """Environment variable that holds the key; None for a server without one."""
 
 
 _VLLM_ONLY = ("gpu_memory_utilization", "tensor_parallel_size")

@@ -13,6 +13,7 @@ __all__ = [
     "ADAPTERS",
     "IMITATION",
     "LARGE",
+    "MAX_ANSWER",
     "WEIGHTS",
     "AnyModel",
     "CheckpointConfig",
@@ -29,23 +30,16 @@ IMITATION = 10
 """How many times as large they are in imitation."""
 LARGE = 20
 """How many times the usual rate a rate may be before a run asks whether it is meant."""
+MAX_ANSWER = 64
+"""Most tokens of an answer of a small model; those of the short views are shorter."""
 
 
 class SmallConfig(Section):
     """Sizes of a Qwen3 model with random weights and the words of a short view, made in a folder of the run."""
 
-    hidden_size: Positive = 128
+    hidden_size: Annotated[int, Field(gt=0, multiple_of=4)] = 128
+    """A quarter of it is the width of a head; the layers between are three times as wide, as in Qwen3-0.6B."""
     layers: Positive = 4
-    heads: Positive = 4
-    intermediate_size: Positive = 384
-    max_tokens: Positive = 64
-    """Most tokens of a response; the answers of the short views are shorter."""
-
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> SmallConfig:
-        if self.hidden_size % self.heads:
-            raise ValueError(f"hidden_size {self.hidden_size} must be a multiple of heads {self.heads}")
-        return self
 
 
 class LoraConfig(Section):
@@ -110,13 +104,12 @@ class CheckpointConfig(Section):
 class SharedConfig(Section):
     """Reward model on the policy's base: one copy of the frozen weights in memory, and adapters of each model.
 
-    Checkpoint, precision, attention, quantisation and the rank of the adapters are the policy's. The other keys are
-    those of `CheckpointConfig`.
+    Checkpoint, precision, attention, quantisation, the rank of the adapters and the warm start are the policy's. The
+    other keys are those of `CheckpointConfig`.
     """
 
     base: Literal["policy"]
     thinking: Literal["keep", "strip"] | None = None
-    lessons: bool = False
     max_tokens: Positive = 512
     context: Positive = 8192
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from rlanything_agents.config.section import Positive, Section
 
 __all__ = ["WorkersConfig"]
-
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class WorkersConfig(Section):
@@ -25,8 +21,6 @@ class WorkersConfig(Section):
     """Number of workers."""
     address: str | None = None
     """Address of a running Ray cluster (``auto``, ``ray://HOST:10001``); None starts one on this machine."""
-    gpus: Amount = 0.0
-    """GPUs that Ray reserves for a worker; its copies of the models run there."""
     judge: Literal["after", "meanwhile", "workers"] = "workers"
     """Process that queries the reward model, and when. ``after``: the main process, when all rollouts are done.
     ``meanwhile``: the same process, for finished groups while others are still played. ``workers``: idle workers, each

@@ -51,7 +51,7 @@ def open_engine(
 
     Raises:
         MissingExtra: The engine's package is not installed.
-        MissingKey: The environment variable of a server's key is unset.
+        MissingKey: The environment variable of the key holds characters that no key has.
         ValueError: The engine does not support the model or the tokenizer.
     """
     if config.kind == "vllm":
@@ -81,7 +81,7 @@ def open_served(config: EngineConfig, role: str, tokenizer: PreTrainedTokenizerB
 
     Raises:
         MissingExtra: The package openai is not installed.
-        MissingKey: The environment variable of the server's key is unset.
+        MissingKey: The environment variable of the key holds characters that no key has.
     """
     server = config.server(role) if config.kind == "vllm_server" else None
     if server is None:

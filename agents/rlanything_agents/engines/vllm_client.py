@@ -6,6 +6,7 @@ had the right weights before the request and after the answer.
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ arrive together."""
 
 LONGEST_SILENCE_S = 900.0
 """Most seconds until an answer arrives, and until new weights are loaded."""
+KEY = "VLLM_API_KEY"
+"""Environment variable of the key of all servers, as ``vllm serve`` reads it."""
 CONCURRENCY = 256
 """Most requests to a server at once; it batches them, by default as many (vLLM's ``max_num_seqs``)."""
 RETRIES = Retries(attempts=6, total_s=1800.0)
@@ -73,7 +76,7 @@ class VLLMClient(OpenAIGenerator):
 
     Raises:
         MissingExtra: The package openai is not installed.
-        MissingKey: The environment variable of the key is unset.
+        MissingKey: The environment variable of the key holds characters that no key has.
     """
 
     trainable = True
@@ -83,7 +86,7 @@ class VLLMClient(OpenAIGenerator):
         endpoint = Endpoint(
             model=server.model,
             base_url=server.base_url,
-            key_env=server.api_key_env,
+            key_env=KEY if os.environ.get(KEY) else None,
             concurrency=CONCURRENCY,
             read_timeout_s=LONGEST_SILENCE_S,
             max_response_bytes=_MOST_BYTES,

@@ -76,7 +76,7 @@ class VLLMServerGenerator(VLLMClient):
 
     Raises:
         MissingExtra: The package openai is not installed.
-        MissingKey: The environment variable of the key is unset.
+        MissingKey: The environment variable of the key holds characters that no key has.
         ValueError: The tokenizer has no end of sequence.
     """
 

@@ -25,6 +25,7 @@ from transformers import (
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, SmallConfig
+from rlanything_agents.config.model import MAX_ANSWER
 from rlanything_agents.models.image_reader import ImageReader
 
 __all__ = [
@@ -60,6 +61,9 @@ SEEING_TEMPLATE = (
 
 PATCH, MERGE = 16, 2
 """Pixels of a patch's side, and patches on the side of the square that one token stands for; as in Qwen3-VL."""
+
+HEADS, WIDENING = 4, 3
+"""Query heads of a layer, and the width between its two linear maps over its own; the latter as in Qwen3-0.6B."""
 
 MAX_POSITIONS = 4096
 """Longest transcript in tokens; an AlfWorld episode of 50 steps takes about 600 in the short view."""
@@ -165,10 +169,10 @@ def small_model(tokenizer: PreTrainedTokenizerFast, size: SmallConfig, seed: int
         vocab_size=len(tokenizer),
         hidden_size=size.hidden_size,
         num_hidden_layers=size.layers,
-        num_attention_heads=size.heads,
+        num_attention_heads=HEADS,
         num_key_value_heads=1,
-        head_dim=size.hidden_size // size.heads,
-        intermediate_size=size.intermediate_size,
+        head_dim=size.hidden_size // HEADS,
+        intermediate_size=WIDENING * size.hidden_size,
         max_position_embeddings=MAX_POSITIONS,
         # The usual 0.02 is made for widths of thousands; at a width of 128 a model started there learns several times
         # more slowly.
@@ -203,15 +207,15 @@ def _byte_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def _seeing_model(tokenizer: PreTrainedTokenizerFast, size: SmallConfig, seed: int) -> Qwen3VLForConditionalGeneration:
-    head = size.hidden_size // size.heads
+    head = size.hidden_size // HEADS
     start, image, end, video = (tokenizer.convert_tokens_to_ids(mark) for mark in (*IMAGE_MARKS, VIDEO))
     config = Qwen3VLConfig(
         text_config={
             "vocab_size": len(tokenizer),
             "hidden_size": size.hidden_size,
-            "intermediate_size": size.intermediate_size,
+            "intermediate_size": WIDENING * size.hidden_size,
             "num_hidden_layers": size.layers,
-            "num_attention_heads": size.heads,
+            "num_attention_heads": HEADS,
             "num_key_value_heads": 1,
             "head_dim": head,
             "max_position_embeddings": 4 * MAX_POSITIONS,
@@ -228,8 +232,8 @@ def _seeing_model(tokenizer: PreTrainedTokenizerFast, size: SmallConfig, seed: i
         vision_config={
             "depth": 2,
             "hidden_size": size.hidden_size,
-            "intermediate_size": size.intermediate_size,
-            "num_heads": size.heads,
+            "intermediate_size": WIDENING * size.hidden_size,
+            "num_heads": HEADS,
             "patch_size": PATCH,
             "spatial_merge_size": MERGE,
             "temporal_patch_size": 2,
@@ -270,5 +274,5 @@ def as_checkpoint(model: AnyModel, folder: Path, words: Sequence[str], seed: int
         make_small_model(partial, words, model, seed)
         partial.rename(folder)
     return CheckpointConfig(
-        checkpoint=str(folder), dtype="float32", lessons=True, max_tokens=model.max_tokens, context=MAX_POSITIONS
+        checkpoint=str(folder), dtype="float32", lessons=True, max_tokens=MAX_ANSWER, context=MAX_POSITIONS
     )

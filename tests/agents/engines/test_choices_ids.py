@@ -74,9 +74,8 @@ def byte_level() -> PreTrainedTokenizerFast:
 @cache
 def make(kind: str) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
     tokenizer = word_level() if kind == "words" else byte_level()
-    shape: dict[str, Any] = {"hidden_size": 32, "layers": 2, "heads": 4, "intermediate_size": 48}
     if kind != "llama":
-        return tokenizer, random_model(tokenizer, **shape)
+        return tokenizer, random_model(tokenizer)
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
@@ -384,9 +383,9 @@ def test_what_is_kept_of_conversations_changes_nothing(kind: str, monkeypatch: p
     kept, fresh = Conversations(kind), Conversations(kind)
     read: list[list[int]] = []
 
-    def append(self: Any, rows: Any, tokens: Any, was: Any = RaggedDecoder.append) -> Any:
+    def append(self: Any, rows: Any, tokens: Any, *more: Any, was: Any = RaggedDecoder.append) -> Any:
         read.append([len(some) for some in tokens])
-        return was(self, rows, tokens)
+        return was(self, rows, tokens, *more)
 
     monkeypatch.setattr(RaggedDecoder, "append", append)
     turns = ((0, 1, 2, 3, 4), (0, 1, 2, 3, 4), (4, 2, 0), (4, 1, 2, 0), (3, 0))  # episodes end, move and come back
@@ -426,10 +425,10 @@ def test_prompts_of_one_batch_read_their_common_beginning_once(
     params = SamplingParams(6, n=1 if keyed else 3, seed=2, keys=tuple(range(9)) if keyed else ())
     read = 0
 
-    def append(self: Any, rows: Any, tokens: Any, was: Any = RaggedDecoder.append) -> Any:
+    def append(self: Any, rows: Any, tokens: Any, *more: Any, was: Any = RaggedDecoder.append) -> Any:
         nonlocal read
         read += sum(map(len, tokens))
-        return was(self, rows, tokens)
+        return was(self, rows, tokens, *more)
 
     monkeypatch.setattr(RaggedDecoder, "append", append)
     answers = TransformersGenerator(model, tokenizer).generate(prompts, params)

@@ -151,7 +151,7 @@ def test_a_small_model_is_small_seeded_and_storable(tokenizer: PreTrainedTokeniz
     stored = Qwen3ForCausalLM.from_pretrained(tmp_path)
     ids = [5, 6, 7]
     torch.testing.assert_close(full_logprobs(stored, ids), full_logprobs(model, ids))
-    with pytest.raises(ValueError, match="multiple of heads"):
+    with pytest.raises(ValueError, match="multiple of 4"):
         SmallConfig(hidden_size=30)
 
 

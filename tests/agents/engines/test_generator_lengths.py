@@ -12,7 +12,7 @@ from rlanything_envs.llm.generator import SamplingParams
 
 def test_log_probs_are_those_of_a_full_forward_however_the_batch_shrinks() -> None:
     tokenizer: PreTrainedTokenizerFast = word_tokenizer([f"w{i}" for i in range(4)])
-    model = random_model(tokenizer, hidden_size=16, layers=1, heads=2, intermediate_size=32, seed=1)
+    model = random_model(tokenizer, hidden_size=16, layers=1, seed=1)
     rng = np.random.default_rng(0)
     prompts = [[1, *map(int, rng.integers(4, 8, size=rng.integers(1, 6)))] for _ in range(150)]
     generator = TransformersGenerator(model, tokenizer, tokens=6 * 46)  # so few that one token often ends most of them

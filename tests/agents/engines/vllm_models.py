@@ -21,7 +21,7 @@ os.environ |= {
     "VLLM_NO_USAGE_STATS": "1",
 }
 
-SIZE = SmallConfig(hidden_size=64, layers=2, heads=2, intermediate_size=128)
+SIZE = SmallConfig(hidden_size=128, layers=2)
 """Heads of 32 values: the fewest that the attention of vLLM on processors takes."""
 
 VLLM = EngineConfig(kind="vllm")

@@ -36,7 +36,7 @@ from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 
 KNOBS = {"rooms": ["Kitchen"], "kinds": ["heat"]}
-SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+SMALL = {"hidden_size": 32, "layers": 1}
 SEED = 1
 
 

@@ -29,7 +29,7 @@ from rlanything_task_pools.alfworld import DOMAIN
 
 KEY = "Plain0123456789abcdefXYZ"
 KNOBS = {"rooms": ["Kitchen"], "kinds": ["heat"]}
-SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+SMALL = {"hidden_size": 32, "layers": 1}
 
 
 class Service(ThreadingHTTPServer):

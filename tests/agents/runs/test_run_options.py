@@ -22,7 +22,7 @@ from rlanything_agents.training.learner import Learner
 from rlanything_task_pools import TaskPool
 from studies.votes import TrueVotes
 
-SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+SMALL = {"hidden_size": 32, "layers": 1}
 BASE: dict[str, Any] = {
     "name": "small",
     "seed": 3,

@@ -29,8 +29,8 @@ name: tiny
 seed: 5
 threads: 1
 iterations: 3
-policy: {hidden_size: 32, layers: 1, heads: 2, intermediate_size: 64}
-reward_model: {hidden_size: 32, layers: 1, heads: 2, intermediate_size: 64}
+policy: {hidden_size: 32, layers: 1}
+reward_model: {hidden_size: 32, layers: 1}
 warm_start: {demonstrations: 20, max_steps: 8, epochs: 1, batch_size: 8, judge_steps: 60, judge_epochs: 1}
 rollout: {tasks: 2, rollouts: 2, max_steps: 4}
 curriculum: {pool_size: 3, knobs: {rooms: [Bathroom], kinds: [simple]}}

@@ -28,8 +28,8 @@ seed: 5
 threads: 1
 iterations: 6
 env_steps: 260
-policy: {hidden_size: 32, layers: 1, heads: 2, intermediate_size: 64}
-reward_model: {hidden_size: 32, layers: 1, heads: 2, intermediate_size: 64}
+policy: {hidden_size: 32, layers: 1}
+reward_model: {hidden_size: 32, layers: 1}
 warm_start: {demonstrations: 60, max_steps: 8, epochs: 6, batch_size: 8, judge_steps: 200, judge_epochs: 1}
 rollout: {tasks: 4, rollouts: 4, max_steps: 8}
 feedback: {policy_band: null, judge_band: null, balance: false}

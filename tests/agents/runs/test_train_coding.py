@@ -21,7 +21,7 @@ from rlanything_task_pools import TaskPool
 
 QUICKSTART = Path(__file__).parents[3] / "configs" / "coding-quickstart.yaml"
 EASY = "{families: [list_steps], levels: {size: 8, steps: 1}}"
-SMALL = "{hidden_size: 48, layers: 1, heads: 2, intermediate_size: 96}"
+SMALL = "{hidden_size: 48, layers: 1}"
 TINY = [
     "name=tiny",
     "seed=3",
@@ -37,7 +37,7 @@ TINY = [
     "warm_start.learning_rate=0.005",
     f"warm_start.knobs={EASY}",
     "rollout={tasks: 3, rollouts: 4, max_steps: 1, threads: 2}",
-    "judge={votes: 4}",
+    "judge={votes: 4, train: true, scope: all}",
     "feedback.policy_band=null",
     "feedback.unparsable_reward=-1",
     "curriculum.pool_size=4",

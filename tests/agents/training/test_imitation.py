@@ -46,7 +46,7 @@ PROMPTS = ShortStepPrompts(TEMPLATE, SUPERVISION.judge_texts, SUPERVISION.form)
 
 
 def tiny(seed: int = 0, **sizes: int) -> PreTrainedModel:
-    size = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64, **sizes}
+    size = {"hidden_size": 32, "layers": 1, **sizes}
     return small_model(tokenizer("small"), SmallConfig.model_validate(size), seed)
 
 
@@ -295,7 +295,7 @@ def test_noise_flips_scores(envs: Envs, games: Games) -> None:
 @pytest.mark.slow
 def test_a_warm_judge_is_better_than_chance(envs: Envs, games: Games) -> None:
     rows = judge_lessons(aimless(envs[0], games(150)), 3000, 0.15)
-    judge = tiny(1, layers=2, hidden_size=64, heads=4, intermediate_size=192)
+    judge = tiny(1, layers=2, hidden_size=64)
     fit(judge, rows, epochs=3, batch_size=16, learning_rate=3e-3, seed=0)
     unseen = games(40, split="valid_seen")
     judged = aimless(envs[0], unseen)
@@ -318,7 +318,7 @@ def test_a_warm_policy_solves_a_good_part_of_new_games(envs: Envs) -> None:
         return [DOMAIN.generate(first + seed, split, rooms=["Bathroom"]) for seed in range(number)]
 
     rows = demonstrate(SUPERVISION.expert, RENDERER, envs[0], games(400, 0, "train"), max_steps=40, seed=0)
-    model = tiny(layers=2, hidden_size=64, heads=4, intermediate_size=192)
+    model = tiny(layers=2, hidden_size=64)
     fit(model, rows, epochs=6, batch_size=8, learning_rate=3e-3, seed=0)
     for split in ("valid_seen", "valid_unseen"):
         policy = Policy(generator(model), RENDERER)

@@ -20,7 +20,7 @@ SAMPLES = [Sample([1], [k, k + 1], [1.0, 1.0], [1.0, -1.0], [-5.0, -5.0]) for k 
 
 
 def learner(**settings: object) -> Learner:
-    size = SmallConfig(hidden_size=16, layers=1, heads=2, intermediate_size=32)
+    size = SmallConfig(hidden_size=16, layers=1)
     model = small_model(WORDS, size, seed=4)
     config = TrainerConfig.model_validate({"learning_rate": 1e-2, **settings})
     return Learner(model, PlainTrainer(model, config), config)

@@ -91,7 +91,7 @@ class RayWorkers:
         ``workers`` only if the settings chose it: only then workers have copies of the reward model."""
         self._shard = config.rollout.environments
         self._config = {**config.model_dump(mode="json"), "workers": settings.model_dump(mode="json")}
-        self._actor_class: Any = ray.remote(kind).options(num_cpus=1, num_gpus=settings.gpus)
+        self._actor_class: Any = ray.remote(kind).options(num_cpus=1)
         self._version = 0
         self._published: dict[Role, tuple[int, Any]] = {}
         self._stale: set[Role] = set()
@@ -265,8 +265,8 @@ class RayWorkers:
         except GetTimeoutError:
             offered = {name: amount for name, amount in ray.cluster_resources().items() if ":" not in name}
             raise InfrastructureError(
-                f"{len(workers)} rollout workers were not there after {START_S:g} s; each needs 1 CPU and "
-                f"{self._settings.gpus:g} GPU, the cluster has {offered}"
+                f"{len(workers)} rollout workers were not there after {START_S:g} s; each needs 1 CPU, "
+                f"the cluster has {offered}"
             ) from None
         except RayTaskError as error:
             raise error.cause from error

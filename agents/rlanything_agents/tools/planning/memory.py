@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, RunConfig, SharedConfig
+from rlanything_agents.config.model import MAX_ANSWER
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.shared_memory import memory_of_machine
 from rlanything_agents.models.checkpoint import CheckpointError, checkpoint_source
@@ -152,7 +153,8 @@ class Planned:
         self.frozen = self.shape.tower.parameters if own and own.freeze_vision else 0
         self.screens = _screens(config, role) if self.shape.tower.parameters else 0
         self.seen = self.screens * _screen_tokens(config) if self.screens else 0
-        self.longest = min(self.seen + _longest(config, model.max_tokens), own.context if own else 4096)
+        answer, context = (own.max_tokens, own.context) if own else (MAX_ANSWER, 4096)
+        self.longest = min(self.seen + _longest(config, answer), context)
         self.stepped = self.width if self.adapters is None else 4
         self.learning = self.shape.parameters - self.frozen if self.adapters is None else self.adapters
         self.optimizer = self.shape.optimizer_bytes(self.stepped, self.learning) if trainer else 0.0

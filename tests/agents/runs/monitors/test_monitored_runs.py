@@ -16,7 +16,7 @@ from rlanything_agents.runs.stopping import RunStopped
 from rlanything_agents.runs.train import train
 from rlanything_agents.tools.cli import app
 
-SMALL = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+SMALL = {"hidden_size": 32, "layers": 1}
 TO_COLLAPSE = {
     "name": "collapse",
     "seed": 1,

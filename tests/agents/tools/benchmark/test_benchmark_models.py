@@ -61,7 +61,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "{% for m in messages %}{{ m.role }}: {{ m.content }}</s>{% endfor %}"
         "{% if add_generation_prompt %}assistant: {% endif %}"
     )
-    model = random_model(fast, hidden_size=16, layers=1, heads=2, intermediate_size=16, spread=0.5)
+    model = random_model(fast, hidden_size=16, layers=1, spread=0.5)
     model.generation_config.temperature, model.generation_config.do_sample = 0.3, True
     model.save_pretrained(folder)
     fast.save_pretrained(folder)
@@ -257,8 +257,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {
             "name": "tiny",
             "domain": "alfworld",
-            "policy": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64},
-            "reward_model": {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64},
+            "policy": {"hidden_size": 32, "layers": 1},
+            "reward_model": {"hidden_size": 32, "layers": 1},
         }
     )
     folder = RunFolder(tmp_path_factory.mktemp("runs") / "tiny")
@@ -371,7 +371,7 @@ def test_there_is_no_such_code(games: Panel, tmp_path: Path) -> None:
 
 def test_a_checkpoint_that_sees_gets_the_last_screens(tmp_path: Path) -> None:
     folder = tmp_path / "seeing"
-    make_seeing_model(folder, SmallConfig(hidden_size=32, layers=2, heads=2, intermediate_size=32), 0, image_tokens=16)
+    make_seeing_model(folder, SmallConfig(hidden_size=32, layers=2), 0, image_tokens=16)
     shown = {**SCRIPTED, "observation": ["screenshot", "instruction", "message"], "screen": [640, 480], "max_turns": 4}
     task = get_domain("osworld").generate(0, kinds=["edit_text"])
     panel = Panel("seen", "", "osworld", {}, (Entry(task),), 1)

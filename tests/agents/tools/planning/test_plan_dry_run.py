@@ -24,7 +24,7 @@ from rlanything_agents.training.ranks.launch import Launch, obstacles
 
 ROOT = Path(__file__).resolve().parents[4]
 PAPER = sorted((ROOT / "configs" / "paper").glob("*.yaml"))
-TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+TINY = {"hidden_size": 32, "layers": 1}
 SMALL: dict[str, Any] = {
     "name": "small",
     "policy": TINY,

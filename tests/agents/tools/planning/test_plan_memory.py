@@ -120,7 +120,7 @@ def run(policy: dict[str, Any], reward_model: dict[str, Any] | None = None, **ch
     return RunConfig.model_validate(tree)
 
 
-TINY = {"hidden_size": 32, "layers": 1, "heads": 2, "intermediate_size": 64}
+TINY = {"hidden_size": 32, "layers": 1}
 
 
 def test_a_model_made_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_a_model_made_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     assert policy.stored == 12 * n
     writes = rows(config)["policy writes"]
-    assert writes.parts == {"weights": 4 * n, "cache": 4 * 2 * 16 * 6 * policy.longest}
+    assert writes.parts == {"weights": 4 * n, "cache": 4 * 2 * 8 * 6 * policy.longest}
     assert policy.longest == round(70 + 4 * (9 + 64 / 3) + 64 / 3)
     assert (writes.limit, writes.total) == (1e9, sum(writes.parts.values()))
 
