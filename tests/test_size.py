@@ -14,11 +14,11 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 90_791,
+    "lines of the four packages": 90_782,
     "lines of studies, benchmarks, scripts and examples": 7_650,
-    "lines of tests": 67_880,
+    "lines of tests": 67_878,
     "files of the four packages": 684,
-    "settings of a run": 167,
+    "settings of a run": 157,
     "commands": 18,
 }
 
