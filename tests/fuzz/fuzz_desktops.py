@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 from fuzz_table import Target, as_text, of_file, of_json, of_text
 from fuzz_tasks import OSWORLD
 
+from rlanything_envs.message import Image
 from rlanything_envs.osworld.accessibility import linearise, read_elements
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError
@@ -340,6 +342,12 @@ TARGETS = (
         of_file("Xvfb_screen0", lambda path: Framebuffer(path).read()),
         (OSError,),
         _screen_file,
+    ),
+    Target(
+        "image of a message",
+        lambda content: Image(content).pixels,
+        (ValueError,),
+        lambda: [Image(np.arange(60, dtype=np.uint8).reshape(4, 5, 3)).png],
     ),
     Target(
         "form of a guest",
