@@ -38,6 +38,7 @@ def config_file(folder: Path, **changes: Any) -> Path:
         "judge": {"votes": 3},
         "policy_trainer": {"learning_rate": 1e-3},
         "judge_trainer": {"learning_rate": 1e-3},
+        "large_rates": True,
         "curriculum": {"pool_size": 2, "knobs": LINES},
         "evaluation": {"episodes": 2, "max_steps": 1, "judge_episodes": 2, "panels": ["valid_seen"], "knobs": LINES},
     }
