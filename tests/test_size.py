@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 90_782,
     "lines of studies, benchmarks, scripts and examples": 7_650,
-    "lines of tests": 67_886,
+    "lines of tests": 67_888,
     "files of the four packages": 684,
     "settings of a run": 157,
     "commands": 18,
