@@ -141,14 +141,17 @@ def bookmarked(task: Task) -> list[Line]:
 
 
 def play(env: OSWorldEnv, task: Task, lines: Sequence[Line]) -> float:
-    """The score after some actions and ``DONE``.
+    """The score after some actions and ``DONE``, or after ``FAIL``.
 
     Raises:
         RuntimeError: the episode ended otherwise.
     """
     env.reset(seed=0, options={"task": task})
     for line in lines:
-        _, _, terminated, truncated, info = env.step(line if isinstance(line, str) else clicked(env.client, line))
+        action = line if isinstance(line, str) else clicked(env.client, line)
+        _, score, terminated, truncated, info = env.step(action)
+        if line == "FAIL" and terminated:
+            return score
         if terminated or truncated:
             raise RuntimeError(f"the episode ended after {line!r}: {info['error'] or info['agent_crash']}")
     _, reward, _, _, info = env.step("DONE")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.parsers import expat
 
@@ -33,6 +34,10 @@ _CONTAINERS = frozenset(
     | {"split-pane", "status-bar", "table", "tool-bar", "tree-table", "viewport"}
 )
 """Roles that only contain other elements, which are shown instead."""
+
+_WINDOWS = frozenset({"alert", "dialog", "file-chooser", "frame", "window"})
+_PRESSED = frozenset({"check-box", "combo-box", "push-button", "radio-button", "toggle-button"})
+"""Roles that are shown without a name too, where they can have the focus: LibreOffice's drop-downs have none."""
 
 _TOLD_STATES = {"active": "active", "focused": "focused", "selected": "selected", "checked": "checked"} | {
     "pressed": "pressed",
@@ -86,8 +91,9 @@ def read_elements(xml: str) -> list[Element]:
 def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000, max_text: int = 400) -> str:
     """The relevant elements, one a line: role, name, text, centre and states.
 
-    ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. Left out are mere containers,
-    elements that have neither name nor text and cannot be edited, and empty cells that are not selected.
+    ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. A button without a name has
+    that of its neighbour: ``toggle-button beside "Column" (627, 232)``. Left out are mere containers, elements that
+    have neither name nor text and cannot be edited or pressed, and empty cells without the focus.
 
     Args:
         xml: the tree in OSWorld's vocabulary.
@@ -97,18 +103,31 @@ def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000
     """
     lines: list[str] = []
     length = left_out = 0
-    for element in read_elements(xml):
-        if not worth_reading(element):
-            continue
-        line = line_of(element, max_text)
-        if left_out or len(lines) == max_elements or length + len(line) + 1 > max_characters:
-            left_out += 1
-            continue
-        lines.append(line)
-        length += len(line) + 1
+    for window in _windows(read_elements(xml)):
+        for element in window:
+            if left_out or len(lines) == max_elements:
+                left_out += 1
+                continue
+            line = line_of(element, max_text, window)
+            if length + len(line) + 1 > max_characters:
+                left_out += 1
+                continue
+            lines.append(line)
+            length += len(line) + 1
     if left_out:
         lines.append(f"({left_out} more elements are not shown)")
     return "\n".join(lines)
+
+
+def _windows(elements: Sequence[Element]) -> list[list[Element]]:
+    """The elements that are worth reading, a list for each window."""
+    found: list[list[Element]] = [[]]
+    for element in elements:
+        if element.role in _WINDOWS:
+            found.append([])
+        if worth_reading(element):
+            found[-1].append(element)
+    return found
 
 
 def worth_reading(element: Element) -> bool:
@@ -116,15 +135,43 @@ def worth_reading(element: Element) -> bool:
     if element.role in _CONTAINERS or element.width <= 0 or element.height <= 0:
         return False
     if element.role == "table-cell" and not element.text:
-        return bool(element.states & {"focused", "selected"}) or bool(
-            element.name and not _ADDRESS.fullmatch(element.name)
-        )
-    return bool(element.name or element.text or "editable" in element.states or "focused" in element.states)
+        if _ADDRESS.fullmatch(element.name):  # a whole sheet may be selected; the name box says which cells
+            return "focused" in element.states
+        return bool(element.name or element.states & {"focused", "selected"})
+    pressed = element.role in _PRESSED and {"focusable", "enabled"} <= element.states
+    return bool(element.name or element.text or pressed or element.states & {"editable", "focused"})
 
 
-def line_of(element: Element, max_text: int) -> str:
-    """An element in a line, with at most `max_text` characters of its name and of its text."""
+def _neighbour(element: Element, window: Sequence[Element]) -> str:
+    """The name or text of what is nearest to the left of an element in its line, else above it; empty for nothing."""
+    left, top = element.x - element.width // 2, element.y - element.height // 2
+    beside, above, name = math.inf, math.inf, ""
+    for other in window:
+        named = other.name or other.text
+        if not named or other.role == "table-cell":
+            continue
+        right, bottom = other.x + other.width // 2, other.y + other.height // 2
+        if right <= left + 1 and abs(other.y - element.y) <= element.height // 2 and left - right < beside:
+            beside, name = left - right, named
+        elif (
+            beside == math.inf
+            and bottom <= top + 1
+            and abs(other.x - element.x) <= (element.width + other.width) // 2
+            and top - bottom < above
+        ):
+            above, name = top - bottom, named
+    return name
+
+
+def line_of(element: Element, max_text: int, window: Sequence[Element] = ()) -> str:
+    """An element in a line, with at most `max_text` characters of its name and of its text.
+
+    One without either is told by its neighbour among the elements of its window.
+    """
     words = [element.role]
+    if element.role in _PRESSED and not element.name and not element.text:
+        neighbour = _shortened(_neighbour(element, window), max_text)
+        words += ["beside", json.dumps(neighbour, ensure_ascii=False)] if neighbour else []
     name, text = _shortened(element.name, max_text), _shortened(element.text, max_text, element.role == "terminal")
     if name:
         words.append(json.dumps(name, ensure_ascii=False))

@@ -22,6 +22,7 @@ from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dict
 from rlanything_envs.osworld.coordinates import Scale, absolute
 from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation, Unwinnable
 from rlanything_envs.osworld.desktop.observation import Pixels
+from rlanything_envs.osworld.looks import Look
 from rlanything_envs.osworld.machine import Machine
 from rlanything_envs.osworld.marks import with_marks
 from rlanything_envs.osworld.readers import READERS
@@ -177,6 +178,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
       numbers for x and y: the size of the picture that a model reads. False for pixels. By default 1000 for
       ``"computer_use"`` and ``"ui_tars"``, pixels for the others.
     - ``screen``: width and height in pixels.
+    - ``looks``: a number that varies wallpaper, theme, size of the text and places of windows by task (see
+      `rlanything_envs.osworld.looks`); None for the usual look.
     - ``settle``: a `Settle` or its fields: when to observe after an action; None for at once.
     - ``assets``: the directory of the tasks' remote files (see `Assets`).
     - ``password``: password of the guest's user, for set-up steps that need it.
@@ -214,6 +217,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         action_space: ActionSpace = "pyautogui",
         relative_coordinates: bool | float | Sequence[float] | None = None,
         screen: Sequence[int] = (1920, 1080),
+        looks: int | None = None,
         settle: Settle | Mapping[str, float] | None = Settle(),  # noqa: B008 (it is frozen)
         assets: Files | str | os.PathLike[str] | None = None,
         password: str = "password",
@@ -249,7 +253,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self.files: Files = Assets(assets) if assets is None or isinstance(assets, str | os.PathLike) else assets
         if strict not in ("own", "upstream"):
             raise ValueError(f"OSWorldEnv: strict {strict!r} is unknown; choose 'own' or 'upstream'")
-        self.password, self.strict = password, strict
+        self.password, self.strict, self.looks = password, strict, looks
         self._machine = Machine(backend, self.screen, desktop)
         self.source = _generated(split, knobs) if tasks is None else source_of(tasks)
         self.task_id = ""
@@ -323,7 +327,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             return
         if self._ahead is None:
             self._ahead = Ahead(copy.copy(self._machine))
-        self._ahead.prepare(wanted.id, lambda machine: self._set_up(machine, problem))
+        self._ahead.prepare(wanted.id, lambda machine: self._set_up(machine, wanted.id, problem))
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one action.
@@ -417,7 +421,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
     def _begin(self, task: str, problem: Payload) -> tuple[Observation, Mapping[str, Any]]:
         ready = None if self._ahead is None else self._ahead.take(task, self._machine)
         if ready is None:
-            seen = self._set_up(self._machine, problem)
+            seen = self._set_up(self._machine, task, problem)
         else:
             self._machine, seen = ready
             seen = self._still(seen) or self._look(self.client, self.settle)
@@ -432,8 +436,10 @@ class OSWorldEnv(gym.Env[Any, Any]):
         same = changed(seen.screenshot, pixels) <= self.settle.tolerance
         return Observation(pixels, seen.accessibility_tree, seen.terminal) if same else None
 
-    def _set_up(self, machine: Machine, problem: Payload) -> Observation:
+    def _set_up(self, machine: Machine, task: str, problem: Payload) -> Observation:
         stage = self._stage(machine.pristine(), machine)
+        if self.looks is not None:
+            Look.drawn(self.looks, task).put_on(stage.client, self.screen)
         if lacking := machine.lacking(requirements_of(problem)):
             raise Unwinnable(", ".join(lacking))
         evaluator = substitute(problem.evaluator, stage.names)

@@ -20,6 +20,7 @@ from rlanything_envs.osworld.accessibility import linearise
 from rlanything_envs.osworld.desktop import DesktopError, make_desktop
 from rlanything_envs.osworld.desktop.bwrap import BwrapDesktop
 from rlanything_envs.osworld.desktop.scratch import Scratch
+from rlanything_envs.osworld.looks import Look
 
 
 def processes_with(mark: str) -> list[int]:
@@ -39,8 +40,8 @@ def test_what_it_looks_like_at_first(desktop):
     pixels = client.screenshot_array()
     assert (pixels.shape, pixels.dtype, client.screen_size()) == ((1080, 1920, 3), np.uint8, (1920, 1080))
     background = (pixels[:1040] == [0x2C, 0x5D, 0x73]).all(axis=2)
-    assert 0.999 < background.mean() < 1  # one colour, and a pointer
-    assert titles(client) == ["xfce4-panel"]
+    assert 0.98 < background.mean() < 1  # one colour, icons and a pointer
+    assert sorted(titles(client)) == ["pcmanfm", "xfce4-panel"]
 
 
 def titles(client) -> list[str]:
@@ -78,11 +79,60 @@ def test_what_the_panel_offers(desktop):
     assert until(client, 'text="abc"')
 
 
-def test_the_menu_of_the_desktop(desktop):
+def test_the_menus_of_the_panel_and_of_the_desktop(desktop):
+    """An open menu is in the text, also that of a program of GTK 2, which never calls its items showing."""
     client = desktop.client
-    client.act("pyautogui.rightClick(900, 400)")
+    click(client, until(client, 'toggle-button "Applications"'))
     click(client, until(client, 'menu-item "LXTerminal"'))
     assert until(client, "terminal ")
+    client.act("pyautogui.hotkey('alt', 'F4')")
+    client.act("pyautogui.rightClick(900, 400)")
+    until(client, 'menu-item "Paste"')
+    assert not [line for line in elements(client) if 'menu-item "Folder"' in line]  # of a menu that is closed
+    click(client, until(client, 'menu "Create New..."'))
+    assert until(client, 'menu-item "Folder"')
+
+
+def test_icons_of_the_desktop(desktop):
+    """Programs and files have icons, which a double click opens; a file that comes later has one too."""
+    client = desktop.client
+
+    def double_click(line: str) -> None:
+        x, y = line.rpartition("(")[2].partition(")")[0].split(",")
+        client.act(f"pyautogui.doubleClick({x}, {y})")
+
+    for name in ("GIMP", "LibreOffice Calc", "LibreOffice Impress", "LibreOffice Writer", "Settings", "Web Browser"):
+        assert until(client, f'icon "{name}"')
+    client.upload("/home/user/Desktop/notes.txt", b"from the file")
+    double_click(until(client, 'icon "notes.txt"'))
+    assert until(client, 'text="from the file"')
+    client.act("pyautogui.hotkey('alt', 'F4')")
+    client.upload("/home/user/Desktop/plans/a.txt", b"")
+    double_click(until(client, 'icon "plans"'))
+    assert until(client, 'table-cell "a.txt"')
+    client.act("pyautogui.hotkey('alt', 'F4')")
+    double_click(until(client, 'icon "Settings"'))
+    assert until(client, 'frame "dconf Editor"')
+
+
+def test_fonts_of_documents_by_other_makers(desktop):
+    match = desktop.client.execute("fc-match Calibri; fc-match Cambria", shell=True).output
+    assert match.splitlines()[0].startswith("Carlito")
+    assert match.splitlines()[1].startswith("Caladea")
+
+
+def test_a_look_is_the_same_each_time_and_differs_between_tasks(desktop):
+    def screen(number: int, task: str):
+        desktop.reset()
+        Look.drawn(number, task).put_on(desktop.client, desktop.screen)
+        desktop.client.launch(["mousepad"])
+        until(desktop.client, 'frame "Untitled 1 - Mousepad"')
+        _, pixels = time.sleep(1), desktop.client.screenshot_array()
+        return pixels
+
+    once, again, other = screen(7, "a"), screen(7, "a"), screen(7, "b")
+    assert (once != again).mean() < 0.001
+    assert (once != other).mean() > 0.1
 
 
 def test_both_kinds_of_screenshot_agree(desktop):
@@ -151,7 +201,7 @@ def test_reset(desktop):
     desktop.reset()
     assert client.execute("find /home/user /tmp /var/tmp -not -type s | sort", shell=True).output == before
     assert "sleep" not in client.execute(["ps", "ax"]).output
-    assert titles(client) == ["xfce4-panel"]
+    assert sorted(titles(client)) == ["pcmanfm", "xfce4-panel"]
     assert client.cursor_position() == (960, 540)
     client.launch(["mousepad"])
     wait_for_window(client, "Mousepad")

@@ -25,7 +25,9 @@ def until(ready: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 def titles(client) -> list[str]:
     lines = (line.split(None, 3) for line in client.execute(["wmctrl", "-l"]).output.splitlines())
-    return [line[3] for line in lines if len(line) == 4 and line[3] != "xfce4-panel"]  # new ones may have no title
+    return [
+        line[3] for line in lines if len(line) == 4 and line[3] not in ("pcmanfm", "xfce4-panel")
+    ]  # new ones may have no title
 
 
 def started(client, command: str, title: str) -> None:

@@ -92,4 +92,6 @@ def change_wallpaper(guest: Guest, request: Request) -> Reply:
     if guest.processes.run(["test", "-f", path], timeout=_SETTINGS_SECONDS).returncode:
         return as_error(f"no such file: {path}", 404)
     guest.processes.run(["gsettings", "set", *_WALLPAPER, f"file://{path}"], timeout=_SETTINGS_SECONDS)
+    shown = ["pcmanfm", "--set-wallpaper", path, "--wallpaper-mode", "stretch"]
+    guest.processes.run(shown, timeout=_SETTINGS_SECONDS)
     return as_text("Wallpaper changed successfully")

@@ -23,6 +23,12 @@ _PANEL_HEIGHT = 24
 _CORNER = 64
 """Columns of them at each end."""
 
+_ICON_PITCH = 100
+_ICON_SIZE = 56
+_ICON_COLOURS = 8
+"""Lines from an icon of the desktop to the next one below; lines of a picture; colours that even a flat one has."""
+
+_LAUNCHERS = tuple((_HERE / "home/Desktop").glob("*.desktop"))
 _FOLDERS = ("Desktop", "Documents", "Downloads", "Music", "Pictures", "Public", "Templates", "Videos")
 
 
@@ -63,9 +69,11 @@ class Session:
         self._spawn(["openbox", "--sm-disable"])
         self._spawn(["/usr/libexec/at-spi-bus-launcher", "--launch-immediately"])
         self._until("the window manager", lambda: self._succeeds(["wmctrl", "-m"]))
+        self._spawn(["pcmanfm", "--desktop"])
         self._spawn(["xfce4-panel", "--disable-wm-check"])
         self._until("the panel", self._panel_is_there)
         self._until("the panel's picture", self._panel_is_painted)
+        self._until("the icons of the desktop", self._icons_are_painted)
 
     def broken(self) -> str:
         """Why the session can no longer be used; empty where it can."""
@@ -92,6 +100,16 @@ class Session:
             len({line[k : k + 4] for line in (whole[corner] for whole in lines) for k in range(0, len(line), 4)}) > 2
             for corner in corners
         )
+
+    def _icons_are_painted(self) -> bool:
+        """Whether the first column of the desktop has its icons, each of more than a shadow's colours."""
+        width, height, bgrx = Framebuffer(self.pixels).read()
+        rows = (height - _PANEL_HEIGHT) // _ICON_PITCH
+        for top in range(0, _ICON_PITCH * min(rows, len(_LAUNCHERS)), _ICON_PITCH):
+            lines = [bgrx[4 * (width * y + 16) :][: 4 * _ICON_SIZE + 64] for y in range(top, top + _ICON_SIZE)]
+            if len({line[k : k + 4] for line in lines for k in range(0, len(line), 4)}) < _ICON_COLOURS:
+                return False
+        return True
 
     def _environment(self) -> dict[str, str]:
         inherited = {key: os.environ[key] for key in ("LANG", "TZ", "http_proxy", "https_proxy") if key in os.environ}

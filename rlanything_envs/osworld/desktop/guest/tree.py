@@ -68,10 +68,23 @@ _STATE_NAMES = {
 }
 
 
-class _Writer:
-    """The XML of one application."""
+_LATE_ROLES = {
+    getattr(Atspi.Role, name) for name in ("MENU", "MENU_ITEM", "CHECK_MENU_ITEM", "RADIO_MENU_ITEM", "UNKNOWN")
+}
+"""Of elements that GTK 2 never calls showing: those of open menus, and the icons of pcmanfm's desktop."""
+_NOWHERE = -(2**31)
+"""Where GTK 2 places what is not on the screen, such as the items of closed menus."""
 
-    def __init__(self) -> None:
+
+class _Writer:
+    """The XML of one application.
+
+    Args:
+        old: whether it uses GTK 2.
+    """
+
+    def __init__(self, old: bool) -> None:
+        self._old = old
         self.parts: list[str] = []
         self._silences = 0
         self._shift = (0, 0)
@@ -99,6 +112,8 @@ class _Writer:
 
     def _node(self, node: Any, depth: int, above: Any) -> None:
         states = node.get_state_set().get_states()
+        if self._old and self._shows(node, states):
+            states = [*states, _SHOWING]
         if depth > 1 and _SHOWING not in states:
             return
         tag = _tag(node)
@@ -125,6 +140,12 @@ class _Writer:
                 if child is not None:
                     self.node(child, depth + 1, box)
         self.parts.append(f"</{tag}>")
+
+    def _shows(self, node: Any, states: Any) -> bool:
+        """Whether a node is on the screen although its states do not say so."""
+        if _SHOWING in states or _VISIBLE not in states or node.get_role() not in _LATE_ROLES:
+            return False
+        return bool(node.get_extents(_SCREEN).x != _NOWHERE)
 
     def _correct(self, node: Any, box: Any, above: Any) -> None:
         """LibreOffice forgets its menu bar: its root pane fills the panel around it, but claims to be 25 pixels up."""
@@ -210,6 +231,8 @@ def _visible(table: Any) -> tuple[range, range, bool]:
 
 def _tag(node: Any) -> str:
     role = node.get_role()  # known since the first question, while the role's name would be a question of its own
+    if role == Atspi.Role.UNKNOWN and "Image" in node.get_interfaces():
+        return "icon"
     if role != Atspi.Role.EXTENDED:
         return str(role.value_nick)
     name = _NOT_NAME.sub("-", node.get_role_name().lower()).strip("-.")
@@ -265,13 +288,20 @@ def _applications() -> Iterator[Any]:
             yield application
 
 
+def _old(application: Any) -> bool:
+    try:
+        return bool(application.get_toolkit_name() == "GAIL")
+    except _Failure:
+        return False
+
+
 def desktop_xml() -> str:
     """The tree of all applications."""
     spaces = " ".join(f'xmlns:{prefix}="{_NAMESPACE}{name}"' for prefix, name in _PREFIXES.items())
     parts = [f'<desktop-frame {spaces} name="main">']
     silent = 0
     for application in _applications():
-        writer = _Writer()
+        writer = _Writer(_old(application))
         try:
             writer.node(application, 0)
         except _Failure:
