@@ -58,7 +58,7 @@ def test_a_button_without_a_name_is_told_by_its_neighbour():
             size=(900, 900),
             inside=node("toggle-button", place=(200, 200), states=nameless)
             + node("label", "Column", place=(80, 210), size=(60, 20))
-            + node("combo-box", place=(200, 300), states=nameless)
+            + node("combo-box", place=(90, 300), states=nameless)
             + node("check-box", place=(200, 100), states=("focusable",)),
         ),
         node("window", "Other", place=(0, 0), size=(20, 20), inside=node("toggle-button", states=nameless)),
@@ -66,7 +66,7 @@ def test_a_button_without_a_name_is_told_by_its_neighbour():
     assert [line for line in linearise(xml).split("\n") if "button" in line or "box" in line] == [
         'push-button "Elsewhere" (25, 210)',
         'toggle-button beside "Column" (250, 220)',
-        'combo-box beside "Column" (250, 320)',
+        'combo-box beside "Column" (140, 320)',
         'toggle-button beside "Other" (60, 40)',
     ]
 
