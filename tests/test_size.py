@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 90_782,
-    "lines of studies, benchmarks, scripts and examples": 7_650,
-    "lines of tests": 67_888,
-    "files of the four packages": 684,
+    "lines of the four packages": 90_995,
+    "lines of studies, benchmarks, scripts and examples": 7_748,
+    "lines of tests": 67_964,
+    "files of the four packages": 685,
     "settings of a run": 157,
     "commands": 18,
 }
