@@ -43,6 +43,8 @@ __all__ = ["StepReview", "StepReviewer", "label_votes", "measure_judge", "stored
 
 TrueLabels: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[int] | None"]
 
+OF_SIGNS = frozenset({"p_plus", "p_minus", "mu", "process", "process_balanced", "likeliest"})
+"""Numbers of votes on steps, which a forecast of a low chance of success is not."""
 LABELLED = 24
 """Trajectories per iteration whose votes are compared with the true labels; for the curves only, never for training."""
 
@@ -168,7 +170,7 @@ class StepReviewer:
             self.judge, *shown, votes=max(1, settings.votes), temperature=settings.temperature, seed=seed
         )
         likeliest = measure_judge(self.judge, *shown, votes=1, temperature=1.0, seed=seed, top_k=1)
-        return {**quality.to_dict(), "likeliest": likeliest.process_balanced}
+        return _without_signs(self.config, {**quality.to_dict(), "likeliest": likeliest.process_balanced})
 
     def measured_on(self, result: Mapping[str, Any]) -> str:
         """Numbers of steps and of trajectories."""
@@ -221,11 +223,12 @@ class StepReviewer:
         labels = [self.true_labels(group.assignment.task.payload, group.trajectories[t]) for group, t in chosen]
         if any(found is None for found in labels):
             return None
-        return judge_quality(
+        found = judge_quality(
             [score_matrix(group.votes[t]) for group, t in chosen],
-            [np.array(found) for found in labels],
+            [np.array(own) for own in labels],
             [int(group.trajectories[t].outcome or 0) for group, t in chosen],
-        ).to_dict()
+        )
+        return _without_signs(self.config, found.to_dict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +271,7 @@ class StepReview:
 
     def stats(self) -> dict[str, Any]:
         """See `FeedbackStats`; with a critic also what its votes explain, and its lambda."""
-        stats = asdict(feedback_stats(self.feedback))
+        stats = _without_signs(self.config, asdict(feedback_stats(self.feedback)))
         return stats if self.critic is None else {**stats, "explained": self.critic.explained, "lam": self.critic.lam}
 
     def critique(self, group: int, summariser: Summariser | None = None) -> Critique:
@@ -343,6 +346,12 @@ def _masked(group: list[Trajectory], votes: list[list[StepVotes]]) -> tuple[list
         masked.append(replace(trajectory, outcome=None, error=f"reward model: {error}") if error else trajectory)
         kept.append([StepVotes([], ())] * len(steps) if error else steps)
     return masked, kept
+
+
+def _without_signs(config: RunConfig, numbers: dict[str, Any]) -> dict[str, Any]:
+    """The numbers without those that read a score as a verdict on a step, where it is a forecast of the outcome."""
+    forecasts = config.judge.answers == "forecasts"
+    return {name: None if forecasts and name in OF_SIGNS else number for name, number in numbers.items()}
 
 
 def _taught(config: RunConfig) -> bool:

@@ -141,6 +141,7 @@ def test_a_run_with_forecasts_and_a_critic(tmp_path: Path) -> None:
     assert row["judge"]["rows"] > 0
     assert 0 <= summary["before"]["judge"]["calibration"] <= 1
     assert row["feedback"]["lam"] <= 1
+    assert row["feedback"]["mu"] is row["judge_quality"]["process_balanced"] is None, "a low chance is no verdict"
 
 
 def test_a_writer_of_unit_tests_does_not_forecast() -> None:

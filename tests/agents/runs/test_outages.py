@@ -50,6 +50,8 @@ def config(service: Service, warm: Path | None, **llm: Any) -> RunConfig:
             "iterations": 2,
             "policy": SMALL,
             "reward_model": SMALL,
+            "feedback": "masked",
+            "judge": {"scope": "all"},
             "warm_start": {"demonstrations": 6, "epochs": 1, "judge_steps": 20, "judge_epochs": 1, "reuse": warm},
             "rollout": {"tasks": 2, "rollouts": 2, "max_steps": 4},
             "evaluation": {"panels": ["valid_seen"], "episodes": 2, "max_steps": 4, "judge_episodes": 2},

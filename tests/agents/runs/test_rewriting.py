@@ -106,6 +106,7 @@ def config(service: Service, summariser: str | None = "scripted", **llm: Any) ->
             "iterations": 1,
             "policy": SMALL,
             "reward_model": SMALL,
+            "feedback": "masked",
             "warm_start": {"demonstrations": 6, "epochs": 1, "judge_steps": 20, "judge_epochs": 1},
             "rollout": {"tasks": 1, "rollouts": 2, "max_steps": 4},
             "evaluation": {"panels": ["valid_seen"], "episodes": 2, "max_steps": 4, "judge_episodes": 2},

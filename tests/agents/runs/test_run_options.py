@@ -33,6 +33,7 @@ BASE: dict[str, Any] = {
     "warm_start": {"demonstrations": 12, "epochs": 2, "judge_steps": 120, "judge_epochs": 2},
     "rollout": {"tasks": 2, "rollouts": 3, "max_steps": 5},
     "feedback": {"policy_band": None, "judge_band": None, "balance": False},
+    "judge": {"scope": "all"},
     "curriculum": {"pool_size": 3, "knobs": {"rooms": ["Kitchen"], "kinds": ["heat"]}},
     "evaluation": {"episodes": 4, "max_steps": 5, "judge_episodes": 4},
 }
