@@ -46,7 +46,6 @@ def config(service: Service) -> RunConfig:
             "iterations": 1,
             "policy": SMALL,
             "reward_model": SMALL,
-            "feedback": "masked",
             "warm_start": {"demonstrations": 6, "epochs": 1, "judge_steps": 20, "judge_epochs": 1},
             "rollout": {"tasks": 3, "rollouts": 2, "max_steps": 4},
             "feedback": {"policy_band": None, "judge_band": None},
