@@ -212,7 +212,7 @@ def test_desktop_tools_bring_the_screen() -> None:
     ) as conversation:
         for turn in (conversation.start(seed=0), conversation.call("press", {"key": "down"})):
             assert turn.screen is not None
-            assert turn.screen.shape == (480, 640, 3)
+            assert turn.screen.size == (640, 480)
 
 
 def test_another_action_space_has_no_tools() -> None:
@@ -277,7 +277,7 @@ def test_messages_name_a_few_faults_only() -> None:
 
 @pytest.mark.parametrize("env_id", ["RLAnything/AlfWorld-v0", "RLAnything/Coding-v0", "RLAnything/OSWorld-v0"])
 def test_a_malformed_call_counts_as_an_unreadable_action(env_id: str) -> None:
-    arguments: dict[str, Any] = SCRIPTED if "OSWorld" in env_id else {}
+    arguments: dict[str, Any] = {**SCRIPTED} if "OSWorld" in env_id else {}
     arguments |= {"max_episode_steps": 3} if "AlfWorld" in env_id else {"max_turns": 3}
     with Conversation(env_id, **arguments) as text, ToolConversation(env_id, **arguments) as tools:
         text.start(seed=2)
