@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from xml.parsers import expat
 
 __all__ = ["Element", "line_of", "linearise", "read_elements", "worth_reading"]
@@ -37,7 +37,7 @@ _CONTAINERS = frozenset(
 
 _WINDOWS = frozenset({"alert", "dialog", "file-chooser", "frame", "window"})
 _PRESSED = frozenset({"check-box", "combo-box", "push-button", "radio-button", "toggle-button"})
-"""Roles that are shown without a name too, where they can have the focus: LibreOffice's drop-downs have none."""
+"""Roles that are shown without a name too, where they are enabled: LibreOffice's drop-downs and switches have none."""
 
 _TOLD_STATES = {"active": "active", "focused": "focused", "selected": "selected", "checked": "checked"} | {
     "pressed": "pressed",
@@ -97,37 +97,62 @@ def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000
 
     Args:
         xml: the tree in OSWorld's vocabulary.
-        max_elements: most lines; a last line says how many elements are not shown.
+        max_elements: most lines; a last line says how many elements are not shown. Those of the active window, and
+            of what it has popped up, go first.
         max_characters: most characters of the whole, that last line not counted.
         max_text: most characters of a name or text, at least 1; of a terminal's text the last ones are shown.
     """
-    lines: list[str] = []
-    length = left_out = 0
-    for window in _windows(read_elements(xml)):
+    windows = _windows(read_elements(xml))
+    shown: list[list[str]] = [[] for _ in windows]
+    count = length = left_out = 0
+    for number in _by_importance(windows):
+        window = windows[number].elements
         for element in window:
-            if left_out or len(lines) == max_elements:
+            if left_out or count == max_elements:
                 left_out += 1
                 continue
             line = line_of(element, max_text, window)
             if length + len(line) + 1 > max_characters:
                 left_out += 1
                 continue
-            lines.append(line)
+            shown[number].append(line)
+            count += 1
             length += len(line) + 1
+    lines = [line for each in shown for line in each]
     if left_out:
         lines.append(f"({left_out} more elements are not shown)")
     return "\n".join(lines)
 
 
-def _windows(elements: Sequence[Element]) -> list[list[Element]]:
-    """The elements that are worth reading, a list for each window."""
-    found: list[list[Element]] = [[]]
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A window: its role, whether it has the focus, and its elements that are worth reading."""
+
+    role: str = ""
+    active: bool = False
+    elements: list[Element] = field(default_factory=list)
+
+
+def _windows(elements: Sequence[Element]) -> list[_Window]:
+    found = [_Window()]
     for element in elements:
         if element.role in _WINDOWS:
-            found.append([])
+            found.append(_Window(element.role, "active" in element.states))
         if worth_reading(element):
-            found[-1].append(element)
+            found[-1].elements.append(element)
     return found
+
+
+def _by_importance(windows: Sequence[_Window]) -> list[int]:
+    """Numbers of the windows: what an active window has popped up, that window, then those that opened last."""
+    active = max((number for number, window in enumerate(windows) if window.active), default=len(windows))
+
+    def rank(number: int) -> tuple[int, int]:
+        if windows[number].role == "window" and number > active:
+            return 0, -number
+        return (1 if windows[number].active else 2), -number
+
+    return sorted(range(len(windows)), key=rank)
 
 
 def worth_reading(element: Element) -> bool:
@@ -138,7 +163,7 @@ def worth_reading(element: Element) -> bool:
         if _ADDRESS.fullmatch(element.name):  # a whole sheet may be selected; the name box says which cells
             return "focused" in element.states
         return bool(element.name or element.states & {"focused", "selected"})
-    pressed = element.role in _PRESSED and {"focusable", "enabled"} <= element.states
+    pressed = element.role in _PRESSED and "enabled" in element.states
     return bool(element.name or element.text or pressed or element.states & {"editable", "focused"})
 
 

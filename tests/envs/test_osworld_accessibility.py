@@ -71,10 +71,28 @@ def test_a_button_without_a_name_is_told_by_its_neighbour():
     ]
 
 
+def test_elements_of_the_active_window_are_not_crowded_out():
+    """A dialog is the last in the tree: its buttons were cut off where the window below has many elements."""
+    many = "".join(node("push-button", f"Tool {number}") for number in range(50))
+    ok = node("push-button", "OK")
+    xml = tree(
+        node("frame", "Sheet", inside=many),
+        node("dialog", "Colours", states=("active",), inside=many.replace("Tool", "Colour") + ok),
+        node("window", "", inside=node("menu-item", "Standard")),
+        node("frame", "Other", inside=many),
+    )
+    lines = linearise(xml, max_elements=60).split("\n")
+    assert lines[-1] == "(95 more elements are not shown)"
+    assert [line for line in lines if '"OK"' in line or '"Standard"' in line]
+    assert sum("Colour" in line for line in lines) == 51
+    names = [line.split('"')[1] for line in lines[:-1]]
+    assert names.index("Colours") < names.index("OK") < names.index("Standard") < names.index("Other")
+
+
 def test_what_is_left_out():
     xml = tree(
         node("panel", "Toolbar"),
-        node("push-button"),
+        node("push-button", states=("focusable",)),
         node("push-button", "nowhere", place=None),
         node("push-button", "flat", size=(0, 20)),
         node("table-cell", "C3"),
