@@ -200,6 +200,8 @@ def test_recorded_answers(name: str, answer: str, code: str, word: str | None) -
         ("openai", '{"type": "click", "x": 1920.6, "y": 0}', "x must be a number up to 1920"),
         ("openai", '{"type": "click", "x": -1, "y": 0}', "on the screen"),
         ("openai", '{"type": "click", "button": "back", "x": 1, "y": 0}', "button must be"),
+        ("openai", '{"type": "click", "x": 1, "y": 0, "keys": "ctrl"}', "keys must be a list"),
+        ("anthropic", '{"action": "left_click", "coordinate": [1, 2], "text": 0}', "not the name of a key"),
         ("openai", '{"type": "computer_call", "action": 3}', "neither an action nor"),
         ("openai", '{"type": "keypress", "keys": []}', "keys must be"),
         ("openai", '{"type": "drag", "path": [{"x": 1, "y": 2}]}', "2 to 50 points"),

@@ -12,9 +12,12 @@ from rlanything_envs.errors import Unreadable
 from rlanything_envs.osworld.actions import Action
 from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.readers.calls import (
+    CLICKS,
     Arguments,
     Step,
+    held,
     keys_in,
+    move,
     objects_in,
     press,
     readable,
@@ -34,13 +37,6 @@ Send one action a message, a JSON object: {{"action": "left_click", "coordinate"
 {coordinates}"""
 
 _EXAMPLE = '{"action": "left_click", "coordinate": [1, 2]}'
-_CLICKS: dict[str, dict[str, Any]] = {
-    "left_click": {},
-    "right_click": {"button": "right"},
-    "middle_click": {"button": "middle"},
-    "double_click": {"num_clicks": 2},
-    "triple_click": {"num_clicks": 3},
-}
 _DIRECTIONS = {"up": ("dy", 1), "down": ("dy", -1), "right": ("dx", 1), "left": ("dx", -1)}
 _MOST_STEPS = 100
 
@@ -80,21 +76,16 @@ def _steps(values: Any) -> list[Step]:
 def _steps_of(action: Any, given: Arguments) -> list[Step]:
     match action:
         case "left_click" | "right_click" | "middle_click" | "double_click" | "triple_click":
-            return _holding(given, [step("CLICK", **given.place("coordinate"), **_CLICKS[action])])
+            return _holding(given, [step("CLICK", **given.place("coordinate"), **CLICKS[action])])
         case "mouse_move":
             return [step("MOVE_TO", **given.place("coordinate", required=True))]
         case "left_click_drag":
-            begin = given.place("start_coordinate")
-            moved = [step("MOVE_TO", **begin)] if begin else []
-            return [*moved, step("DRAG_TO", **given.place("coordinate", required=True))]
+            return [*move(given.place("start_coordinate")), step("DRAG_TO", **given.place("coordinate", required=True))]
         case "left_mouse_down" | "left_mouse_up":
-            place = given.place("coordinate")
-            moved = [step("MOVE_TO", **place)] if place else []
-            return [*moved, step("MOUSE_DOWN" if action == "left_mouse_down" else "MOUSE_UP")]
+            return [*move(given.place("coordinate")), step("MOUSE_DOWN" if action == "left_mouse_down" else "MOUSE_UP")]
         case "scroll":
-            place = given.place("coordinate")
+            moved = move(given.place("coordinate"))
             axis, sign = _DIRECTIONS[given.choice("scroll_direction", tuple(_DIRECTIONS))]
-            moved = [step("MOVE_TO", **place)] if place else []
             amount = sign * given.number("scroll_amount", _MOST_STEPS, 3)
             return _holding(given, [*moved, step("SCROLL", **{axis: amount})])
         case "type":
@@ -102,9 +93,7 @@ def _steps_of(action: Any, given: Arguments) -> list[Step]:
         case "key":
             return [press(keys_in(given.take("text")))]
         case "hold_key":
-            keys = keys_in(given.take("text"))
-            down, up = [step("KEY_DOWN", key=key) for key in keys], [step("KEY_UP", key=key) for key in reversed(keys)]
-            return [*down, given.hold("duration"), *up]
+            return held(keys_in(given.take("text")), [given.hold("duration")])
         case "wait" | "screenshot":
             given.take("duration")
             return [step("WAIT")]
@@ -114,6 +103,4 @@ def _steps_of(action: Any, given: Arguments) -> list[Step]:
 def _holding(given: Arguments, steps: list[Step]) -> list[Step]:
     """The steps while the keys of ``text`` are held."""
     text = given.take("text")
-    keys = [] if text is None or text == "" else keys_in(text)
-    down, up = [step("KEY_DOWN", key=key) for key in keys], [step("KEY_UP", key=key) for key in reversed(keys)]
-    return [*down, *steps, *up]
+    return held([] if text in (None, "") else keys_in(text), steps)

@@ -14,7 +14,8 @@ from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, last_word
 from rlanything_envs.osworld.computer_13 import action_of
 from rlanything_envs.osworld.coordinates import Scale
 
-__all__ = ["Arguments", "Step", "key_of", "objects_in", "readable", "run", "step", "word_of"]
+__all__ = ["CLICKS", "MOST_CALLS", "Arguments", "Step", "held", "key_of", "keys_in", "move", "objects_in", "press"]
+__all__ += ["readable", "run", "step", "word_of"]
 
 MOST_CALLS = 8
 """Calls of one answer."""
@@ -53,6 +54,15 @@ _KEYS = {
     **{f"kp_{digit}": f"num{digit}" for digit in range(10)},
 }
 """Names of X, of browsers and of other systems, and PyAutoGUI's name; the desktop reports a name that no key has."""
+
+CLICKS: dict[str, dict[str, Any]] = {
+    "left_click": {},
+    "right_click": {"button": "right"},
+    "middle_click": {"button": "middle"},
+    "double_click": {"num_clicks": 2},
+    "triple_click": {"num_clicks": 3},
+}
+"""Parameters of a click by the names of Qwen's and Anthropic's tools."""
 
 Step = Mapping[str, Any] | str
 """An action of ``computer_13``, or the code of a pause."""
@@ -153,6 +163,17 @@ def keys_in(text: Any, separator: str = "+") -> list[str]:
 def press(keys: Sequence[str]) -> Step:
     """One key, or several together."""
     return step("PRESS", key=keys[0]) if len(keys) == 1 else step("HOTKEY", keys=list(keys))
+
+
+def move(place: Mapping[str, Any]) -> list[Step]:
+    """A move to a place; none where there is no place."""
+    return [step("MOVE_TO", **place)] if place else []
+
+
+def held(keys: Sequence[str], steps: Sequence[Step]) -> list[Step]:
+    """Steps while keys are held."""
+    down, up = [step("KEY_DOWN", key=key) for key in keys], [step("KEY_UP", key=key) for key in reversed(keys)]
+    return [*down, *steps, *up]
 
 
 class Arguments:

@@ -15,10 +15,12 @@ from rlanything_envs.errors import Unreadable
 from rlanything_envs.osworld.actions import Action
 from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.readers.calls import (
+    CLICKS,
     MOST_CALLS,
     Arguments,
     Step,
     key_of,
+    move,
     objects_in,
     press,
     readable,
@@ -41,14 +43,6 @@ Send one action a message, as a tool call:
 
 _EXAMPLE = '<tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>'
 _BEGIN, _END = "<tool_call>", "</tool_call>"
-
-_CLICKS: dict[str, dict[str, Any]] = {
-    "left_click": {},
-    "right_click": {"button": "right"},
-    "middle_click": {"button": "middle"},
-    "double_click": {"num_clicks": 2},
-    "triple_click": {"num_clicks": 3},
-}
 
 
 def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
@@ -104,7 +98,7 @@ def _steps(call: Mapping[str, Any]) -> list[Step]:
 def _steps_of(action: Any, given: Arguments) -> list[Step]:
     match action:
         case "left_click" | "right_click" | "middle_click" | "double_click" | "triple_click":
-            return [step("CLICK", **given.place("coordinate"), **_CLICKS[action])]
+            return [step("CLICK", **given.place("coordinate"), **CLICKS[action])]
         case "mouse_move":
             return [step("MOVE_TO", **given.place("coordinate", required=True))]
         case "left_click_drag":
@@ -118,8 +112,7 @@ def _steps_of(action: Any, given: Arguments) -> list[Step]:
                 raise Unreadable(f"key: keys must be a list of names of keys, not {keys!r:.80}")
             return [press([key_of(key) for key in keys])]
         case "scroll" | "hscroll":
-            place, amount = given.place("coordinate"), given.take("pixels")
-            moved = [step("MOVE_TO", **place)] if place else []
+            moved, amount = move(given.place("coordinate")), given.take("pixels")
             return [*moved, step("SCROLL", dy=amount) if action == "scroll" else step("SCROLL", dx=amount)]
         case "wait":
             given.take("time")

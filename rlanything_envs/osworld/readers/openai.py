@@ -15,6 +15,7 @@ from rlanything_envs.osworld.readers.calls import (
     MOST_CALLS,
     Arguments,
     Step,
+    held,
     key_of,
     objects_in,
     press,
@@ -73,11 +74,11 @@ def _steps(action: Mapping[str, Any]) -> list[Step]:
     kind = action.get("type")
     given = Arguments(f"{kind!s:.40}", {name: value for name, value in action.items() if name != "type"})
     keys = given.take("keys") if kind != "keypress" else None
-    held = [key_of(key) for key in keys] if isinstance(keys, list) else []
     steps = _steps_of(kind, given)
     given.end()
-    down, up = [step("KEY_DOWN", key=key) for key in held], [step("KEY_UP", key=key) for key in reversed(held)]
-    return [*down, *steps, *up]
+    if not isinstance(keys, list | None):
+        raise Unreadable(f"{given.name}: keys must be a list of names of keys, not {keys!r:.80}")
+    return held([key_of(key) for key in keys or ()], steps)
 
 
 def _steps_of(kind: Any, given: Arguments) -> list[Step]:

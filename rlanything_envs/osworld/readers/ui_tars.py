@@ -19,6 +19,7 @@ from rlanything_envs.osworld.readers.calls import (
     Step,
     key_of,
     keys_in,
+    move,
     press,
     readable,
     run,
@@ -137,8 +138,7 @@ def _steps_of(name: str, given: Arguments) -> list[Step]:
         case "type":
             return [step("TYPING", text=given.take("content"))]
         case "scroll":
-            place, direction = _place(given), given.choice("direction", ("up", "down", "left", "right"))
-            moved = [step("MOVE_TO", **place)] if place else []
+            moved, direction = move(_place(given)), given.choice("direction", ("up", "down", "left", "right"))
             amount = _STEPS if direction in ("up", "right") else -_STEPS
             return [*moved, step("SCROLL", **{"dy" if direction in ("up", "down") else "dx": amount})]
         case "wait":
