@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 91_029,
+    "lines of the four packages": 91_031,
     "lines of studies, benchmarks, scripts and examples": 8_075,
-    "lines of tests": 68_028,
+    "lines of tests": 68_030,
     "files of the four packages": 685,
     "settings of a run": 157,
     "commands": 18,
