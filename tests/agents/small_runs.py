@@ -29,7 +29,7 @@ SHORT: dict[str, Any] = {
     "rollout": {"tasks": 3, "rollouts": 3, "max_steps": 8, "top_p": 0.95, "deadline": 600},
     "feedback": {"policy_band": None, "judge_band": None, "balance": False, "overlong": "mask"},
     "judge": {"votes": 2, "steps": 20, "scope": "all"},
-    "policy_trainer": {"anchor": 0.01, "loss": "dapo", "clip_high": 0.28,
+    "policy_trainer": {"loss": "dapo", "clip_high": 0.28,
                        "importance_sampling_mode": "token_truncate"},
     "judge_trainer": {"clip": 0.1, "recompute": True},
     "curriculum": {"pool_size": 4, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},

@@ -37,8 +37,6 @@ class TrainerConfig(BaseModel):
         clip_high: The range above 1, if it is another one than that below (TRL's ``epsilon_high``; DAPO: 0.28).
         beta: Weight of the k3 estimate of the KL divergence to the policy before the update (released code:
             0.01); 0 = off.
-        anchor: Weight of the k3 estimate of the KL divergence to a frozen model passed to the trainer with
-            ``set_anchor``, such as the warm start; it limits drift over many updates. 0 = off.
         optimizer_steps: Optimizer steps per update; the samples are shuffled and split that many ways
             (released code: 4). With fewer samples there are fewer steps.
         micro_batch_tokens: Padded tokens per forward pass, of updates and of the warm start; a prompt that several
@@ -66,7 +64,6 @@ class TrainerConfig(BaseModel):
     clip: float = Field(default=0.2, gt=0, lt=1)
     clip_high: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     beta: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    anchor: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     optimizer_steps: int = Field(default=4, ge=1)
     micro_batch_tokens: int = Field(default=2048, ge=1)
     betas: tuple[float, float] = (0.9, 0.95)

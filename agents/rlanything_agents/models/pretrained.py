@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from peft import PeftModel
 
 __all__ = [
-    "adapters_are_zero",
     "load_base",
     "load_model",
     "load_template",
@@ -288,12 +287,6 @@ def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -
             return peft.get_peft_model(model, settings).eval()
         except ValueError as error:
             raise CheckpointError(f"{config.checkpoint}: lora does not fit the model ({brief(error)})") from error
-
-
-def adapters_are_zero(model: PreTrainedModel | PeftModel) -> bool:
-    """Whether a model has adapters that change nothing yet, as fresh ones do: their second factors are zero."""
-    factors = [weight for name, weight in model.named_parameters() if ".lora_B." in name]
-    return bool(factors) and not any(weight.any() for weight in factors)
 
 
 def trained(model: PreTrainedModel | PeftModel, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

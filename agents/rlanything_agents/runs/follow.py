@@ -68,8 +68,6 @@ def execute(command: Mapping[str, Any], learner: Learner, ranks: Ranks) -> None:
     match command["do"]:
         case "update":
             learner.trainer.update(unpacked(command["samples"]), command["rate"])
-        case "hold":
-            learner.hold()
         case "state":
             learner.trainer.state_dict()
         case "rest":

@@ -9,7 +9,6 @@ from types import FrameType
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.runs.learners import Learners
@@ -47,12 +46,6 @@ class LeadingTrainer:
         # The other processes took the same steps, so they hold the version that the learner counts next.
         self._sent = self._learner.version + bool(stats.optimizer_steps)
         return stats
-
-    def set_anchor(self, model: PreTrainedModel) -> None:
-        """Anchor the models of all processes at their current weights."""
-        with detecting_loss():
-            self._command("hold")
-        self._trainer.set_anchor(model)
 
     @property
     def sharded(self) -> bool:

@@ -103,11 +103,6 @@ class Learners:
         self.policy.load(folder / "policy")
         self.judge.load(folder / "judge")
 
-    def hold(self) -> None:
-        """Anchor both models at their current weights, where their trainers use an anchor."""
-        self.policy.hold()
-        self.judge.hold()
-
     @contextmanager
     def keeping(self, role: Role) -> Iterator[None]:
         """Sample with the current weights within the block, while the model may be updated.

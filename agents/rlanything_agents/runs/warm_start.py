@@ -42,7 +42,6 @@ def warm_start(parts: RunParts) -> None:
             parts.folder.finish_stage("warm_start", _train(parts))
     for role, learner in _trained_learners(parts):
         learner.load(parts.folder.folder("warm_start") / role)
-    parts.learners.hold()
 
 
 def _adopt(parts: RunParts, source: RunFolder) -> None:

@@ -27,7 +27,7 @@ class Learner:
     Args:
         model: Model that the trainer updates in place.
         trainer: Trainer of the model.
-        config: Settings of the updates; uses ``anchor``.
+        config: Settings of the updates.
         tokenizer: Tokenizer to store with the weights, so that the folder is a complete checkpoint.
     """
 
@@ -73,11 +73,6 @@ class Learner:
     def wake(self) -> None:
         """Note that an update follows; it takes the memory by itself."""
         self._awake = True
-
-    def hold(self) -> None:
-        """Anchor the model to its current weights, if ``config.anchor`` is set."""
-        if self.config.anchor:
-            self.trainer.set_anchor(self.model)
 
     def save(self, folder: Path) -> None:
         """Store weights, optimizer state, and a few samples of the last update."""

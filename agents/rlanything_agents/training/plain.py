@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,6 @@ from transformers import PreTrainedModel
 from rlanything_agents.config.trainer import MAX_GRAD_NORM, MOST_IMPORTANCE, TrainerConfig
 from rlanything_agents.models.image_reader import image_inputs
 from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_of
-from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.mismatch import FARTHEST
 from rlanything_agents.training.rows import optimizer_batches
 from rlanything_agents.training.samples import Sample, check_vocabulary, unknown_tokens
@@ -28,7 +26,6 @@ class PlainTrainer:
     def __init__(self, model: PreTrainedModel, config: TrainerConfig, seed: int = 0, longest: int = 512) -> None:
         self.model, self.config, self.updates = model, config, 0
         self._seed, self._longest = seed, longest
-        self.anchor: PreTrainedModel | None = None
         self.optimizer = self._fresh_optimizer()
 
     sharded = False
@@ -37,15 +34,9 @@ class PlainTrainer:
         """All weights of the model by name."""
         return dict(self.model.state_dict())
 
-    def set_anchor(self, model: PreTrainedModel) -> None:
-        """Copy the frozen model of the anchor loss, see ``config.anchor``."""
-        self.anchor = copy.deepcopy(model).eval()
-
     def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
         """Train on the samples; see `UpdateStats`."""
         start, config = time.perf_counter(), self.config
-        if config.anchor and self.anchor is None:
-            raise TrainingError(f"anchor is {config.anchor}, but no model is held to: call set_anchor first")
         check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
         rng = np.random.default_rng([self._seed, self.updates])
         batches = optimizer_batches(samples, config.optimizer_steps, rng)
@@ -57,7 +48,7 @@ class PlainTrainer:
         compared = weighted if config.recomputes else weighted[:1]
         mismatch = self._mismatch([sample for batch, _ in compared for sample in batch])
         before = [[self._before(sample) for sample in batch] for batch, _ in weighted]
-        norms, losses, sums = [], [], np.zeros(5)
+        norms, losses, sums = [], [], np.zeros(4)
         for (batch, divisor), scored in zip(weighted, before, strict=True):
             loss = 0.0
             self.optimizer.zero_grad()
@@ -70,7 +61,7 @@ class PlainTrainer:
             losses.append(loss)
             self.optimizer.step()
         self.updates += 1
-        kl, clipped, entropy, anchor_kl = sums[1:] / max(sums[0], 1e-12)
+        kl, clipped, entropy = sums[1:] / max(sums[0], 1e-12)
         return UpdateStats(
             loss=float(np.mean(losses)) if losses else 0.0,
             grad_norm=float(np.mean(norms)) if norms else 0.0,
@@ -82,7 +73,6 @@ class PlainTrainer:
             step_samples=sum(sum(sample.weights) for batch in batches for sample in batch),
             tokens=sum(len(sample) for batch in batches for sample in batch),
             seconds=time.perf_counter() - start,
-            anchor_kl=float(anchor_kl),
             unknown=unknown_tokens(samples),
             **mismatch,
         )
@@ -161,7 +151,7 @@ class PlainTrainer:
             return everything.gather(1, torch.tensor(sample.completion_ids)[:, None])[_sampled(sample), 0]
 
     def _row(self, sample: Sample, old: torch.Tensor, correction: torch.Tensor) -> tuple[torch.Tensor, list[float]]:
-        """Weighted sum of one row's token losses, and sums of its weights, KL, clipping, entropy and anchor KL.
+        """Weighted sum of one row's token losses, and sums of its weights, KL, clipping and entropy.
 
         Args:
             sample: The row.
@@ -180,16 +170,12 @@ class PlainTrainer:
         clipped = ratio.clamp(1 - config.clip, 1 + config.highest)
         gain = torch.min(ratio * advantages, clipped * advantages)
         is_clipped = torch.where(advantages > 0, ratio > 1 + config.highest, ratio < 1 - config.clip)
-        kl, anchor_kl = _k3(old, new), torch.zeros_like(new)
-        if config.anchor and self.anchor is not None:
-            with torch.no_grad():
-                anchor = self._logprobs(self.anchor, sample)[sampled].gather(1, chosen)[:, 0]
-            anchor_kl = _k3(anchor, new)
-        loss = -correction * gain + config.beta * kl + config.anchor * anchor_kl
+        kl = _k3(old, new)
+        loss = -correction * gain + config.beta * kl
         with torch.no_grad():
             is_clipped &= advantages != 0
             entropy = torch.special.entr(everything.exp()).sum(-1)
-            terms = (torch.ones_like(kl), kl, is_clipped, entropy, anchor_kl)
+            terms = (torch.ones_like(kl), kl, is_clipped, entropy)
             sums = [float((weights * x).sum()) for x in terms]
         return (weights * loss).sum(), sums
 

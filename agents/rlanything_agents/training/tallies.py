@@ -20,7 +20,7 @@ class Tallies:
     """Weighted sums over the tokens that one process has read."""
 
     def __init__(self) -> None:
-        self._update, self._sampler = torch.zeros(5, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)
+        self._update, self._sampler = torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)
         self._farthest = torch.zeros(1)
 
     def add(
@@ -29,10 +29,9 @@ class Tallies:
         kl: torch.Tensor,
         clipped: torch.Tensor,
         entropy: torch.Tensor,
-        anchor_kl: torch.Tensor,
     ) -> None:
         """Add the tokens of a forward pass; all tensors have the same shape."""
-        self._update += _sums(weights, kl, clipped, entropy, anchor_kl)
+        self._update += _sums(weights, kl, clipped, entropy)
 
     def compare(
         self, weights: torch.Tensor, trainer: torch.Tensor, sampler: torch.Tensor, outside: torch.Tensor | None = None
@@ -58,14 +57,13 @@ class Tallies:
     def means(self, accelerator: Any) -> dict[str, float]:
         """Means over all processes, by the names of `UpdateStats`."""
         sums = torch.cat((self._update, self._sampler)).to(accelerator.device)
-        weight, kl, clipped, entropy, anchor_kl, compared, sampler_kl, chi2, outside = accelerator.reduce(
+        weight, kl, clipped, entropy, compared, sampler_kl, chi2, outside = accelerator.reduce(
             sums, reduction="sum"
         ).tolist()
         return {
             "kl": kl / max(weight, 1e-12),
             "clip_fraction": clipped / max(weight, 1e-12),
             "entropy": entropy / max(weight, 1e-12),
-            "anchor_kl": anchor_kl / max(weight, 1e-12),
             "sampler_kl": sampler_kl / max(compared, 1e-12),
             "sampler_chi2": chi2 / max(compared, 1e-12),
             "sampler_ratio": self.farthest(accelerator),

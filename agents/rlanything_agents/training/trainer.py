@@ -30,7 +30,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallba
 
 from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO, TrainerConfig
 from rlanything_agents.models.master_weights import MasterAdamW, move_state
-from rlanything_agents.models.pretrained import adapters_are_zero, trained
+from rlanything_agents.models.pretrained import trained
 from rlanything_agents.training.aggregation import aggregated
 from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.grpo_settings import GRPOTrainer, grpo_settings, no_reward
@@ -112,7 +112,6 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._attention, self._restarts = attention_share(base), restarts(base)
         self._steps: list[tuple[float, float]] = []
         self._tallies = Tallies()
-        self._anchor: Any = None
         self._pull: torch.Tensor | None = None
         self._low = next(iter(types - {torch.float32}), None)
         self._whole: dict[str, torch.Tensor] | None = None
@@ -121,16 +120,6 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._plugin: Any = copy.copy(getattr(self.accelerator.state, "fsdp_plugin", None))
         self._training_forward: Any = None
         self._swap_forward()
-
-    def set_anchor(self, model: PreTrainedModel) -> None:
-        """Set the frozen model of the anchor loss, see ``config.anchor``; `state_dict` does not contain it.
-
-        The trained model with fresh adapters is its own anchor, with them switched off; any other model is copied.
-        """
-        if model is self.model and adapters_are_zero(model):
-            self._anchor = model
-            return
-        self._anchor = copy.deepcopy(model).requires_grad_(False).eval().to(self.accelerator.device)
 
     def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
         """Train the model in place: one step of AdamW for each batch of a shuffled split of the samples.
@@ -144,11 +133,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             RunMustStop: At the first update a token has a probability by the sampler that is more than
                 `MOST_SAMPLER_RATIO` times that by the trainer, or less than one over that; no weight has
                 changed.
-            TrainingError: The loss or the gradient is not finite, or ``config.anchor`` is set without `set_anchor`.
+            TrainingError: The loss or the gradient is not finite.
         """
         start, config = time.perf_counter(), self.sample_config
-        if config.anchor and self._anchor is None:
-            raise TrainingError(f"anchor is {config.anchor}, but no model is held to: call set_anchor first")
         self._rate = rate
         check_vocabulary(samples, self.model.config.get_text_config().vocab_size)
         seeds = np.random.SeedSequence([self._seed, self.updates])
@@ -389,7 +376,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._before = []
 
     def compute_loss(self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *args: Any, **kwargs: Any) -> Any:
-        """TRL's loss plus the divergences to the policy before the update and to the anchor, with the same weights."""
+        """TRL's loss plus the divergence to the policy before the update, with the same weights."""
         loss = super().compute_loss(model, inputs, *args, **kwargs)
         # As in TRL: gradients are averaged over the processes, so each process multiplies its loss by their number.
         return loss if self._pull is None else loss + self.accelerator.num_processes * self._pull
@@ -423,32 +410,15 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         config, batch = self.sample_config, self._padded
         weights, advantages, old = batch.weights, batch.advantages, batch.old
         logps, entropies = self._score(model, batch, fused=True)
-        kl, anchor_kl = k3(old, logps), torch.zeros_like(logps)
-        if config.anchor:
-            with torch.no_grad(), self._anchored() as frozen:
-                anchor, _ = self._score(frozen, batch, fused=False)
-            anchor_kl = k3(anchor, logps)
-        pulls = [weight * pull for weight, pull in ((config.beta, kl), (config.anchor, anchor_kl)) if weight]
-        self._pull = (weights * sum(pulls)).sum() / batch.divisor if pulls else None
+        kl = k3(old, logps)
+        self._pull = config.beta * (weights * kl).sum() / batch.divisor if config.beta else None
         with torch.no_grad():
             ratio = (logps - old).exp()
             clipped = torch.where(advantages > 0, ratio > 1 + self.epsilon_high, ratio < 1 - self.epsilon_low)
-            self._tallies.add(weights, kl, clipped & (advantages != 0), entropies, anchor_kl)
+            self._tallies.add(weights, kl, clipped & (advantages != 0), entropies)
             if not self._steps and not config.recomputes:  # no step was taken yet: the sampler had these weights
                 self._tallies.compare(weights, logps, old)
         return logps, entropies, None
-
-    @contextmanager
-    def _anchored(self) -> Iterator[Any]:
-        """Yield the model of the anchor loss: the copy, or the trained model with its adapters switched off."""
-        anchor: Any = self._anchor
-        if anchor is not self.model:
-            yield anchor
-            return
-        anchor.eval()  # no dropout
-        with anchor.disable_adapter():
-            yield anchor
-        anchor.train()
 
     def _score(self, model: Any, batch: Padded, *, fused: bool) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute log-probabilities and entropies, see `Padded.score`."""

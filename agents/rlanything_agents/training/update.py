@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel
 
     from rlanything_agents.training.samples import Sample
 
@@ -29,7 +28,6 @@ class UpdateStats:
         step_samples: Sum of all weights = number of answers (steps of episodes, or votes).
         tokens: Tokens of all rows, padding not counted.
         seconds: Wall-clock time.
-        anchor_kl: Mean k3 estimate of the KL divergence to the anchor, in nats per token; 0 without an anchor.
         sampler_kl: Mean k3 estimate of the KL divergence of the trainer's policy from the sampler's, both before the
             update and at temperature 1, in nats per token. Over all samples where the trainer computes the old
             log-probabilities itself, else over those of the first optimizer step.
@@ -49,7 +47,6 @@ class UpdateStats:
     step_samples: float
     tokens: int
     seconds: float
-    anchor_kl: float = 0.0
     sampler_kl: float = 0.0
     sampler_chi2: float = 0.0
     sampler_ratio: float = 1.0
@@ -67,9 +64,6 @@ class Trainer(Protocol):
             samples: Training data.
             rate: Share of the peak learning rate.
         """
-
-    def set_anchor(self, model: PreTrainedModel) -> None:
-        """Copy the frozen model of the anchor loss, see ``config.anchor``."""
 
     @property
     def sharded(self) -> bool:

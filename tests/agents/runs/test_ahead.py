@@ -41,7 +41,6 @@ TREE = {
     "name": "ahead",
     "iterations": 3,
     "rollout": {**SHORT["rollout"], "ahead": True, "environments": 3},
-    "policy_trainer": {**SHORT["policy_trainer"], "anchor": 0},  # nothing is imitated in some of the tests
     "workers": {"judge": "after"},
 }
 CONFIG = RunConfig.model_validate(TREE)

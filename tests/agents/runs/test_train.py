@@ -34,7 +34,7 @@ warm_start: {demonstrations: 60, max_steps: 8, epochs: 6, batch_size: 8, judge_s
 rollout: {tasks: 4, rollouts: 4, max_steps: 8}
 feedback: {policy_band: null, judge_band: null, balance: false}
 judge: {votes: 3, steps: 40, scope: all}
-policy_trainer: {anchor: 0.01, warmup_updates: 2, schedule: linear}
+policy_trainer: {warmup_updates: 2, schedule: linear}
 curriculum: {pool_size: 6, knobs: {rooms: [Bathroom], kinds: [simple, clean]}}
 evaluation: {episodes: 16, max_steps: 8, judge_episodes: 8, every: 2, every_episodes: 6}
 """

@@ -1,4 +1,4 @@
-"""A learner: its anchor, its memory, and what is stored of it."""
+"""A learner: its memory, and what is stored of it."""
 
 from functools import partial
 from pathlib import Path
@@ -56,14 +56,3 @@ def test_a_restored_learner_goes_on_as_the_stored_one(tmp_path: Path) -> None:
     for made in (one, other):
         made.update(SAMPLES, 1.0)
     assert torch.equal(flat(one.model), flat(other.model))
-
-
-def test_a_held_learner_is_pulled_to_where_it_was_held() -> None:
-    free, held = learner(), learner(anchor=100.0)
-    held.hold()
-    start = flat(held.model)
-    for made in (free, held):
-        for _ in range(5):
-            made.update(SAMPLES, 1.0)
-    assert held.update(SAMPLES, 1.0).anchor_kl > 0
-    assert (flat(held.model) - start).norm() < (flat(free.model) - start).norm()

@@ -188,7 +188,7 @@ class Engine:
 def learner(dtype: str) -> Learner:
     """Learner of a small model; see `trainers.ROUNDED` about bfloat16."""
     settings = trainers.IN_TWO["corrected"] if dtype == "float32" else trainers.ROUNDED
-    config = trainers.TrainerConfig(**settings, anchor=0.01)
+    config = trainers.TrainerConfig(**settings)
     model = trainers.build_model().to(getattr(torch, dtype))
     return Learner(model, trainers.SampleTrainer(model, trainers.build_tokenizer(), config), config)
 
@@ -200,8 +200,6 @@ def samples(seed: int) -> list[Sample]:
 
 def goes_on(first: Learner, second: Learner, folder: Path) -> None:
     """Two updates of a learner, its state, what an engine gets; then the same third update of it and of a copy."""
-    for each in (first, second):
-        each.hold()
     for seed in (1, 2):
         first.update(samples(seed), 1.0)
         first.trainer.rest()
@@ -251,7 +249,6 @@ def test_a_model_in_parts_learns_what_a_whole_one_learns(tmp_path: Path, dtype: 
     assert out == "True whole again\n"
     goes_on(learner(dtype), learner(dtype), tmp_path / "whole")
     mixed = learner(dtype)
-    mixed.hold()
     mixed.load(tmp_path / "parts/two")
     mixed.update(samples(3), 1.0)
     mixed.save(tmp_path / "mixed")

@@ -33,7 +33,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
-import peft  # noqa: E402
 from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
 from transformers import (  # noqa: E402
     GPT2Config,
@@ -153,8 +152,6 @@ CASES = {
     "clipped-free": {"constrained": False, "noise": 0.5},
     "kl": {"constrained": True, "noise": 0.3, "beta": 0.05},
     "kl-free": {"constrained": False, "noise": 0.3, "beta": 0.05},
-    "anchor": {"constrained": True, "noise": 0.3, "anchor": 0.5},
-    "anchor-free": {"constrained": False, "noise": 0.3, "anchor": 0.5, "beta": 0.05},
     "dapo": {"constrained": True, "noise": 0.5, "loss": "dapo", "clip_high": 0.28, "beta": 0.05},
     "dr_grpo-free": {"constrained": False, "noise": 0.5, "loss": "dr_grpo"},
     "token-mask": {
@@ -166,9 +163,9 @@ CASES = {
 }
 
 
-AGREE = ("grad_norm", "kl", "clip_fraction", "entropy", "step_samples", "anchor_kl")
+AGREE = ("grad_norm", "kl", "clip_fraction", "entropy", "step_samples")
 LAYOUTS = [rows, step_rows]
-BY_ALL = ("kl", "anchor-free")
+BY_ALL = ("kl", "dr_grpo-free")
 """The cases that the quick tests compute with every layout."""
 
 
@@ -191,8 +188,6 @@ def test_engines_agree(tokenizer, case, layout, monkeypatch):
     made = build_trajectories(base, constrained=constrained, noise=noise)
     ours, golden = copy.deepcopy(base), copy.deepcopy(base)
     trainer, plain = SampleTrainer(ours, tokenizer, config), PlainTrainer(golden, config)
-    for engine in (trainer, plain):
-        engine.set_anchor(build_model(seed=1))
     for rate in (1.0, 0.25):
         a, b = trainer.update(layout(made), rate), plain.update(layout(made), rate)
         assert a.loss == pytest.approx(b.loss, abs=1e-5)
@@ -202,17 +197,15 @@ def test_engines_agree(tokenizer, case, layout, monkeypatch):
     assert config.recomputes or a.clip_fraction > 0.05
     assert (a.corrected > 0.05) == (config.importance_sampling_mode is not None)
     assert a.optimizer_steps == 4
-    assert (a.anchor_kl > 0.01) == (config.anchor > 0)
     assert distance(ours, golden) < 1e-4
     assert distance(ours, base) > 1e-3
 
 
-def loss_by_hand(model, samples, clip=0.2, beta=0.0, anchor=0.0, reference=None):
+def loss_by_hand(model, samples, clip=0.2, beta=0.0):
     """The paper's objective, written out: mean over step samples of the mean over tokens."""
     losses = []
     for sample in samples:
         new = score(model, sample.prompt_ids, sample.completion_ids, sample.allowed)
-        held = score(reference or model, sample.prompt_ids, sample.completion_ids, sample.allowed)
         tokens = []
         for t, weight in enumerate(sample.weights):
             if weight:
@@ -220,8 +213,7 @@ def loss_by_hand(model, samples, clip=0.2, beta=0.0, anchor=0.0, reference=None)
                 gain = sample.advantages[t]
                 surrogate = min(ratio * gain, np.clip(ratio, 1 - clip, 1 + clip) * gain)
                 gap = sample.logprobs[t] - new[t]
-                away = held[t] - new[t]
-                tokens.append(-surrogate + beta * (np.exp(gap) - gap - 1) + anchor * (np.exp(away) - away - 1))
+                tokens.append(-surrogate + beta * (np.exp(gap) - gap - 1))
         losses.append(np.mean(tokens))
     return float(np.mean(losses))
 
@@ -240,71 +232,6 @@ def test_layouts_agree(tokenizer, beta):
         results.append(model)
     assert len(step_rows(made)) > len(rows(made))
     assert distance(*results) < 1e-5
-
-
-def test_the_anchor_is_part_of_the_loss(tokenizer):
-    base, reference = build_model(), build_model(seed=1)
-    made = build_trajectories(base, noise=0.4)
-    trainer = SampleTrainer(copy.deepcopy(base), tokenizer, TrainerConfig(optimizer_steps=1, anchor=0.3))
-    trainer.set_anchor(reference)
-    expected = loss_by_hand(base, step_rows(made), anchor=0.3, reference=reference)
-    assert trainer.update(rows(made)).loss == pytest.approx(expected, abs=1e-5)
-
-
-def test_the_anchor_holds_the_policy_and_stays_as_it_was(tokenizer):
-    """The farther pulled, the nearer it stays; a step of the trained model must not move the anchor with it."""
-    base = build_model()
-    made = rows(build_trajectories(base))
-
-    def distance_of(model):
-        """Mean change of a sampled token's log-probability."""
-        changes = []
-        for s in made:
-            before, after = (score(m, s.prompt_ids, s.completion_ids, s.allowed) for m in (base, model))
-            changes += [abs(x - y) for x, y, w in zip(before, after, s.weights, strict=True) if w]
-        return np.mean(changes)
-
-    drift = []
-    for anchor in (0.0, 10.0):
-        model = copy.deepcopy(base)
-        config = TrainerConfig(learning_rate=1e-3, anchor=anchor, optimizer_steps=2)
-        trainer = SampleTrainer(model, tokenizer, config)
-        trainer.set_anchor(model)
-        for _ in range(6):
-            stats = trainer.update(made)
-        drift.append(distance_of(model))
-    assert drift[1] < 0.5 * drift[0]
-    assert stats.anchor_kl > 0
-    assert not any(p.requires_grad for p in trainer._anchor.parameters())
-
-
-@pytest.mark.parametrize("checkpointing", [False, True])
-def test_fresh_adapters_are_switched_off_for_the_anchor(tokenizer, checkpointing):
-    """The anchor of a model with fresh adapters is the model itself; the update is that with a copy of it."""
-    adapters = peft.LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=True)
-    one = peft.get_peft_model(build_model(), adapters)
-    other, made = copy.deepcopy(one), rows(build_trajectories(build_model(), noise=0.3))
-    config = TrainerConfig(learning_rate=1e-2, anchor=0.5, optimizer_steps=2, checkpointing=checkpointing)
-    trainer, copying = SampleTrainer(one, tokenizer, config), SampleTrainer(other, tokenizer, config)
-    trainer.set_anchor(one)
-    copying.set_anchor(copy.deepcopy(other))
-    for _ in range(3):
-        stats = [each.update(made) for each in (trainer, copying)]
-    assert trainer._anchor is one
-    assert copying._anchor is not other
-    assert stats[0].anchor_kl == stats[1].anchor_kl > 1e-3
-    assert distance(one, other) == 0.0
-    trained = {name for name, weight in one.named_parameters() if weight.requires_grad}
-    assert trained == {name for name, _ in one.named_parameters() if ".lora_" in name}
-    trainer.set_anchor(one)  # adapters that have learnt are part of the anchor
-    assert trainer._anchor is not one
-
-
-@pytest.mark.parametrize("engine", [SampleTrainer, lambda model, _, config: PlainTrainer(model, config)])
-def test_an_anchor_must_be_set(tokenizer, engine):
-    trainer = engine(build_model(), tokenizer, TrainerConfig(anchor=0.1))
-    with pytest.raises(TrainingError, match=r"anchor is 0\.1.*set_anchor"):
-        trainer.update(rows(build_trajectories(build_model())))
 
 
 @pytest.mark.parametrize("constrained", [True, False])

@@ -188,7 +188,6 @@ class Planned:
             "weights": here * (stepped * learning + frozen) / cards,
             "gradients": 4 * learning / cards,
             "optimizer": here * state / cards,
-            "anchor": self.width * shape.parameters * (trainer.anchor > 0 and self.adapters is None),
             "micro-batch": kept + 2 * 4 * tokens * shape.vocabulary,
             "images": shape.tower.image_bytes(images, self.width, not (self.frozen or trainer.checkpointing)),
             "other model": other / cards,

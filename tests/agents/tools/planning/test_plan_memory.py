@@ -126,17 +126,16 @@ TINY = {"hidden_size": 32, "layers": 1}
 def test_a_model_made_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two models of n float32 weights: 4 n for weights and gradients, 8 n for the moments, 12 n of the other one."""
     monkeypatch.setattr(memory, "available", lambda: 1e9)
-    config = run(TINY, rollout={"tasks": 2, "rollouts": 3, "max_steps": 4}, policy_trainer={"anchor": 0.1})
+    config = run(TINY, rollout={"tasks": 2, "rollouts": 3, "max_steps": 4})
     (policy, _), words = planned(config), word_tokenizer(list("abc"))
     vocabulary = policy.shape.vocabulary
     n = count(random_model(words, **TINY)) + (vocabulary - len(words)) * 32
     assert policy.shape.parameters == n
     learns = rows(config)["policy learns"]
-    assert {name: learns.parts[name] for name in ("weights", "gradients", "optimizer", "anchor", "other model")} == {
+    assert {name: learns.parts[name] for name in ("weights", "gradients", "optimizer", "other model")} == {
         "weights": 4 * n,
         "gradients": 4 * n,
         "optimizer": 8 * n,
-        "anchor": 4 * n,
         "other model": 12 * n,
     }
     assert policy.stored == 12 * n
