@@ -25,7 +25,7 @@ SHORT: dict[str, Any] = {
     "policy": {"hidden_size": 16, "layers": 1},
     "reward_model": {"hidden_size": 16, "layers": 1},
     "warm_start": {"demonstrations": 60, "max_steps": 8, "epochs": 8, "batch_size": 8, "judge_steps": 60,
-                   "judge_epochs": 1, "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]}},
+                   "judge_epochs": 1},
     "rollout": {"tasks": 3, "rollouts": 3, "max_steps": 8, "top_p": 0.95, "deadline": 600},
     "feedback": {"policy_band": None, "judge_band": None, "balance": False, "overlong": "mask"},
     "judge": {"votes": 2, "steps": 20, "scope": "all"},
@@ -51,7 +51,7 @@ DOMAINS: dict[str, dict[str, Any]] = {
     },
     "coding": {
         "warm_start": {"demonstrations": 200, "mistakes": 0.2, "epochs": 4, "judge_steps": 150, "judge_epochs": 2,
-                       "learning_rate": 0.005, "label_noise": 0.2, "knobs": STEPS},
+                       "learning_rate": 0.005, "label_noise": 0.2},
         "rollout": {"tasks": 3, "rollouts": 4, "max_steps": 1, "threads": 2},
         "judge": {"votes": 5, "train": True, "scope": "all"},
         "feedback": {"lam": 0, "policy_band": [0.1, 0.9], "judge_band": None},

@@ -28,11 +28,9 @@ class LLMConfig(Section):
     temperature: Annotated[float, Field(gt=0)] = 1.0
     on_failure: Annotated[Literal["wait", "degrade", "stop"], Field(exclude=True)] = "degrade"
     """Reaction to a service that is down, refuses or gives unusable answers. ``wait``: wait for it, and end the run
-    after ``patience`` seconds. ``degrade``: rewrite nothing for the rest of the iteration, and try again in the next.
-    ``stop``: end the run. The same command continues a run that has ended. This key and the next do not define a run
-    and are not stored with it."""
-    patience: Annotated[float, Field(gt=0, allow_inf_nan=False, exclude=True)] = 900.0
-    """Most seconds for one request with all its attempts, and for waiting for the service."""
+    after a quarter of an hour. ``degrade``: rewrite nothing for the rest of the iteration, and try again in the next.
+    ``stop``: end the run. The same command continues a run that has ended. This key does not define a run and is
+    not stored with it."""
 
 
 class CurriculumConfig(Section):
@@ -64,7 +62,7 @@ class CurriculumConfig(Section):
     band: tuple[Share, Share] = (0.2, 0.8)
     """Success rates outside this band trigger an easier or a harder rewrite (paper: alpha_low, alpha_high)."""
     knobs: Mixture = ANY
-    """Knobs of the generator of the pool's tasks."""
+    """Knobs of the generator of the tasks of the warm start, and of the pool where it has no folder."""
 
     @property
     def adapt(self) -> bool:
@@ -82,12 +80,6 @@ class CurriculumConfig(Section):
         if not band[0] < band[1]:
             raise ValueError(f"the lower bound {band[0]} must be below the upper bound {band[1]}")
         return band
-
-    @model_validator(mode="after")
-    def _one_source_of_tasks(self) -> CurriculumConfig:
-        if self.pool is not None and self.knobs != ANY:
-            raise ValueError("`knobs` are those of generated tasks, and `pool` names a folder of others: leave one out")
-        return self
 
     @model_validator(mode="after")
     def _the_rewriter_has_a_service(self) -> CurriculumConfig:

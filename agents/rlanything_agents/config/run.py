@@ -24,7 +24,7 @@ from rlanything_agents.config.model import (
     usual_rate,
 )
 from rlanything_agents.config.monitors import MonitorsConfig
-from rlanything_agents.config.section import ANY, Mixture, Positive, Section, Share
+from rlanything_agents.config.section import Positive, Section, Share
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.config.workers import WorkersConfig
 from rlanything_task_pools import UnknownName
@@ -43,8 +43,6 @@ class WarmStartConfig(Section):
 
     reuse: Path | None = None
     """Folder of another run whose warm start is reused, bit for bit; the other keys then have no effect."""
-    knobs: Mixture = ANY
-    """Knobs of the generator of the tasks for demonstrations and for the judge's first labels."""
     demonstrations: Positive = 1000
     max_steps: Positive = 40
     """Most steps of a demonstration; one that has not solved its task by then is dropped."""

@@ -87,5 +87,5 @@ class RunParts:
         source = self.config.curriculum.pool
         if purpose == "pool" and source is not None:
             return collected_tasks(self.domain, source, count, rng_of(self.config.seed, "pool"))
-        mixture = (self.config.curriculum if purpose == "pool" else self.config.warm_start).knobs
-        return generate_tasks(self.domain, "train", [self.seed(purpose, number) for number in range(count)], mixture)
+        seeds = [self.seed(purpose, number) for number in range(count)]
+        return generate_tasks(self.domain, "train", seeds, self.config.curriculum.knobs)

@@ -32,7 +32,7 @@ def preflight(config: RunConfig, folder: RunFolder, *, restart: bool = False) ->
     """
     check_ahead(config)
     domain = get_domain(config.domain)
-    settings = [(config.warm_start.knobs, "train"), (config.curriculum.knobs, "train")]
+    settings = [(config.curriculum.knobs, "train")]
     settings += [(config.evaluation.knobs, split) for split in config.evaluation.generated]
     for mixture, split in settings:
         for part in mixture:

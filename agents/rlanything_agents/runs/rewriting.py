@@ -35,8 +35,10 @@ __all__ = ["check_rewriter", "make_curriculum", "make_summariser", "open_rewrite
 
 CHARACTERS = 3
 """Characters of a prompt for each token of a reward model's context; English text has some four."""
+PATIENCE_S = 900.0
+"""Most seconds for one request to a service with all its attempts, and for waiting for it."""
 LONGEST_SILENCE_S = 300.0
-"""Most seconds that a service may take to begin its answer, even where ``patience`` is longer."""
+"""Most seconds that a service may take to begin its answer."""
 
 
 def check_rewriter(config: CurriculumConfig) -> None:
@@ -70,7 +72,7 @@ def open_rewriter(config: CurriculumConfig, log: Path, say: Callable[[str], None
         settings = config.llm
         params = SamplingParams(settings.max_tokens, temperature=settings.temperature)
         with _generator(settings, log) as generator:
-            patient = PatientGenerator(generator, settings.on_failure, patience_s=settings.patience, say=say)
+            patient = PatientGenerator(generator, settings.on_failure, patience_s=PATIENCE_S, say=say)
             yield LLMRewriter(
                 patient, settings.model, attempts=settings.attempts, operators=config.operators, params=params
             )
@@ -140,14 +142,14 @@ def _endpoint(config: LLMConfig) -> Endpoint:
         model=config.model,
         base_url=config.base_url,
         key_env=config.api_key_env,
-        read_timeout_s=min(LONGEST_SILENCE_S, config.patience),
+        read_timeout_s=LONGEST_SILENCE_S,
     )
 
 
 def _generator(config: LLMConfig, log: Path) -> OpenAIGenerator:
     return OpenAIGenerator(
         _endpoint(config),
-        retries=Retries(total_s=config.patience),
+        retries=Retries(total_s=PATIENCE_S),
         budget=Budget(max_tokens=config.budget, spent=usage_of(log)),
         log=PromptLog(log),
         # An iteration that went on without the service must repeat that; otherwise a failed request is sent again.

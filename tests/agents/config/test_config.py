@@ -44,7 +44,7 @@ def test_shipped_configurations_are_valid(path: Path) -> None:
         ("name: a\nenv_steps: 0", "`env_steps`"),
         ("name: a\npolicy_trainer: {clip: 1}", "`policy_trainer.clip`"),
         ("name: a\nevaluation: {knobs: []}", "`evaluation.knobs`"),
-        ("name: a\nwarm_start: {knobs: [{share: 0}]}", "`warm_start.knobs.0.share`"),
+        ("name: a\ncurriculum: {knobs: [{share: 0}]}", "`curriculum.knobs.0.share`"),
         ("name: a\npolicy: 3", "the key `checkpoint`"),
         ("name: a\npolicy: {checkpoint: x, hidden_size: 3}", "unknown key `policy.hidden_size`"),
         ("name: a\npolicy: {checkpoint: x, max_tokens: 9000}", "leaves no room for a prompt in a context of 8192"),
@@ -115,8 +115,8 @@ def test_knobs_are_a_mapping_or_a_mixture() -> None:
     one = RunConfig.model_validate({"name": "a", "evaluation": {"knobs": {"kinds": ["heat"]}}}).evaluation.knobs
     assert [(part.share, part.knobs) for part in one] == [(1.0, {"kinds": ["heat"]})]
     parts = [{"share": 3, "knobs": {"kinds": ["simple"]}}, {"share": 1, "knobs": {"kinds": ["heat"]}}]
-    two = RunConfig.model_validate({"name": "a", "warm_start": {"knobs": parts}})
-    assert [part.share for part in two.warm_start.knobs] == [3.0, 1.0]
+    two = RunConfig.model_validate({"name": "a", "curriculum": {"knobs": parts}})
+    assert [part.share for part in two.curriculum.knobs] == [3.0, 1.0]
     assert RunConfig.model_validate(two.model_dump(mode="json")) == two
 
 

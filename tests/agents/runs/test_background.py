@@ -54,7 +54,7 @@ def config(service: Service) -> RunConfig:
                 "pool_size": 3,
                 "knobs": KNOBS,
                 "rewriter": "llm",
-                "llm": {"base_url": service.base_url, "model": "tiny", "attempts": 2, "patience": 30.0},
+                "llm": {"base_url": service.base_url, "model": "tiny", "attempts": 2},
             },
         }
     )

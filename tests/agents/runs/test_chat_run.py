@@ -29,7 +29,6 @@ LESSONS: dict[str, Any] = {
         "judge_steps": 24,
         "judge_epochs": 6,
         "learning_rate": 5e-3,
-        "knobs": {"rooms": ["Bathroom"], "kinds": ["simple"]},
     },
 }
 
@@ -190,7 +189,6 @@ def test_a_policy_that_chats_learns_to_act(models: Path) -> None:
                 "learning_rate": 5e-3,
                 "judge_steps": 1,
                 "judge_epochs": 1,
-                "knobs": knobs,
             },
             "rollout": {"tasks": 4, "rollouts": 6, "max_steps": 4},
             "policy_trainer": {"learning_rate": 1e-3, "warmup_updates": 2},

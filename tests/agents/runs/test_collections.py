@@ -128,7 +128,6 @@ def test_a_folder_with_too_few_tasks_is_refused_by_its_key(games: Path) -> None:
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ({"curriculum": {"pool": "x", "knobs": {"kinds": ["heat"]}}}, "`knobs` are those of generated tasks"),
         ({"evaluation": {"pools": {"elsewhere": "x"}}}, "`pools` names elsewhere, and `panels` has valid_seen"),
         ({"evaluation": {"panels": ["a"], "pools": {"a": "x"}, "knobs": {"kinds": ["heat"]}}}, "leave one out"),
     ],

@@ -27,6 +27,7 @@ from typer.testing import CliRunner
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.monitors import MonitorsConfig
 from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.runs import rewriting
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.stopping import RunStopped
@@ -60,10 +61,15 @@ def config(service: Service, warm: Path | None, **llm: Any) -> RunConfig:
                 "knobs": KNOBS,
                 "rewriter": "llm",
                 "summariser": "scripted",
-                "llm": {"base_url": service.base_url, "model": "tiny", "attempts": 1, "patience": 2.0, **llm},
+                "llm": {"base_url": service.base_url, "model": "tiny", "attempts": 1, **llm},
             },
         }
     )
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewriting, "PATIENCE_S", 2.0)
 
 
 @pytest.fixture
@@ -206,15 +212,21 @@ def test_a_lie_never_becomes_a_task(service: Service, warm: Path, tmp_path: Path
 
 @pytest.mark.slow
 def test_a_run_waits_shows_it_and_ends_as_if_nothing_had_been(
-    service: Service, warm: Path, answers: list[str], straight: RunFolder, tmp_path: Path
+    service: Service,
+    warm: Path,
+    answers: list[str],
+    straight: RunFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(rewriting, "PATIENCE_S", 120.0)
     waiting = RunFolder(tmp_path / "waiting")
     service.default = say(answers[1])
     service.script.extend([status(503, "[red]down\x1b[2J")] * 6)
     lines: list[str] = []
     reporter = Reporter.silent()
     reporter.say = lines.append  # type: ignore[method-assign]
-    train(config(service, warm, on_failure="wait", patience=120.0), waiting, reporter, command="test")
+    train(config(service, warm, on_failure="wait"), waiting, reporter, command="test")
     told = [line for line in lines if "waiting for" in line]
     assert told
     assert all("s at most" in line and "\x1b" not in line and "\\[red]" in line for line in told)
@@ -289,7 +301,7 @@ def test_the_command_line_ends_with_a_code_and_a_line(service: Service, warm: Pa
     service.default = status(500)
     file = tmp_path / "served.yaml"
     file.write_text(yaml.safe_dump(config(service, warm).model_dump(mode="json")))
-    keys = ["--set", "curriculum.llm.on_failure=stop", "--set", "curriculum.llm.patience=1"]
+    keys = ["--set", "curriculum.llm.on_failure=stop"]
     result = CliRunner().invoke(app, ["train", str(file), "--out", str(tmp_path / "served"), *keys])
     assert result.exit_code == 75, result.output
     assert "the same command goes on" in result.stderr
@@ -298,7 +310,7 @@ def test_the_command_line_ends_with_a_code_and_a_line(service: Service, warm: Pa
 
 def test_how_a_service_is_waited_for_is_no_part_of_a_run(service: Service) -> None:
     stored = config(service, None, on_failure="wait").model_dump(mode="json")["curriculum"]["llm"]
-    assert not {"on_failure", "patience"} & set(stored)
+    assert "on_failure" not in stored
 
 
 # -- monitors in a run -----------------------------------------------------------------------------------------
@@ -307,7 +319,7 @@ def test_how_a_service_is_waited_for_is_no_part_of_a_run(service: Service) -> No
 def test_a_monitor_stops_a_run_that_can_go_on(service: Service, warm: Path, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     service.default = status(500)
-    settings = config(service, warm, patience=1.0)
+    settings = config(service, warm)
     watched = settings.model_copy(update={"monitors": MonitorsConfig(stop=("infrastructure",))})
     said = r"stopped after iteration 1: .*\(infrastructure\).*monitors\.stop=\[\]"
     with pytest.raises(RunStopped, match=said) as caught:

@@ -231,7 +231,6 @@ def test_a_judge_that_does_not_learn_is_measured_once(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"warm_start": {"knobs": {"kinds": ["boil"]}}}, "'boil' is unknown"),
         ({"curriculum": {"knobs": {"kinds": ["boil"]}}}, "'boil' is unknown"),
         ({"evaluation": {"knobs": {"kinds": ["boil"]}}}, "'boil' is unknown"),
         ({"evaluation": {"panels": ["absent"]}}, "'absent' is unknown"),

@@ -35,7 +35,6 @@ TINY = [
     "warm_start.judge_steps=300",
     "warm_start.judge_epochs=4",
     "warm_start.learning_rate=0.005",
-    f"warm_start.knobs={EASY}",
     "rollout={tasks: 3, rollouts: 4, max_steps: 1, threads: 2}",
     "judge={votes: 4, train: true, scope: all}",
     "feedback.policy_band=null",

@@ -81,7 +81,7 @@ class CodingLessons:
         return rows[: settings.judge_steps]
 
     def _problems(self, school: School, purpose: str, count: int) -> Iterator[Problem]:
-        mixture = school.config.warm_start.knobs
+        mixture = school.config.curriculum.knobs
         for number, k in enumerate(parts_of(mixture, count)):
             yield sketch(school.seed(purpose, number), **mixture[k].knobs)
 

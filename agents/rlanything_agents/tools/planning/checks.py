@@ -77,10 +77,9 @@ def _extras(config: RunConfig, models: list[CheckpointConfig]) -> Iterator[Findi
 def _tasks(config: RunConfig) -> Iterator[Finding]:
     domain, made = get_domain(config.domain), 0
     wanted: list[tuple[str, tuple[Part, ...], str]] = []
-    if config.curriculum.pool is None:
+    taught = any(not isinstance(m, CheckpointConfig) or m.lessons for m in config.models.values())
+    if config.curriculum.pool is None or taught:
         wanted.append(("curriculum.knobs", config.curriculum.knobs, "train"))
-    if any(not isinstance(m, CheckpointConfig) or m.lessons for m in config.models.values()):
-        wanted.append(("warm_start.knobs", config.warm_start.knobs, "train"))
     wanted += [("evaluation.knobs", config.evaluation.knobs, split) for split in config.evaluation.generated]
     for key, split, part in ((key, split, part) for key, mixture, split in wanted for part in mixture):
         try:

@@ -33,8 +33,9 @@ RENDERER = Renderer(TEMPLATE, VIEW, CheckpointConfig(checkpoint="small"))
 
 
 def lessons(seed: int = 0, family: str = "list_steps", **warm_start: Any) -> tuple[CodingLessons, Any]:
-    warm = {"knobs": {"families": [family]}, "demonstrations": COUNT, "judge_steps": COUNT, **warm_start}
-    config = RunConfig.model_validate({"name": "x", "domain": "coding", "seed": seed, "warm_start": warm})
+    warm = {"demonstrations": COUNT, "judge_steps": COUNT, **warm_start}
+    knobs = {"curriculum": {"knobs": {"families": [family]}}}
+    config = RunConfig.model_validate({"name": "x", "domain": "coding", "seed": seed, "warm_start": warm, **knobs})
     return CodingLessons(), SimpleNamespace(
         config=config,
         reporter=Reporter.silent(),
