@@ -53,13 +53,13 @@ def why_forbidden() -> str:
         if value == forbids and os.geteuid() != 0:
             reason = f"{switch} = {value}"
             remedy = (
-                f"`sudo sysctl -w {switch}={15000 if switch.startswith('user.') else 1 - int(forbids)}` permits them; "
+                f"`sudo sysctl -w {switch}={15000 if switch.startswith('user.') else 1 - int(forbids)}` permits them; else "
             )
     if not any(line.split()[4] == "/" for line in Path("/proc/self/mountinfo").read_text().splitlines()):
         reason = "the kernel permits none in a chroot"
     elif Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
-        remedy = "start this container with --cap-add SYS_ADMIN --security-opt seccomp=unconfined; "
+        remedy = "start this container with --cap-add SYS_ADMIN --security-opt seccomp=unconfined; else "
     return (
-        f"user namespaces are forbidden here ({reason}): {remedy}else use a container that permits them, or "
+        f"user namespaces are forbidden here ({reason}): {remedy}use a container that permits them, or "
         'backend="docker" or "http"'
     )

@@ -17,6 +17,7 @@ from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.root import installation as installing
 from rlanything_envs.osworld.desktop.root import mirror as mirrors
 from rlanything_envs.osworld.desktop.root import pins as pinned
+from rlanything_envs.osworld.desktop.root import signature
 from rlanything_envs.osworld.desktop.root.folder import VARIABLE
 from rlanything_envs.osworld.desktop.root.mirror import Mirror, configured, find_mirror
 from rlanything_envs.osworld.desktop.root.signature import KEYS, verified
@@ -339,6 +340,24 @@ def test_debians_own_signature(tmp_path):
     assert b"Codename: bookworm" in verified(text, tmp_path)
     with pytest.raises(DesktopError, match="not signed by Debian"):
         verified(text.replace(b"Codename: bookworm", b"Codename: trixie"), tmp_path)
+
+
+@pytest.mark.slow
+def test_todays_list_without_gpgv_on_the_machine(tmp_path, monkeypatch):
+    """The pinned gpgv and keys check the real archive's indexes, from which the list is made as the pinned one was."""
+    try:
+        mirror = find_mirror()
+    except DesktopError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(signature.shutil, "which", lambda name: None)
+    for name in ("packages", "scratch"):
+        (tmp_path / name).mkdir()
+    try:
+        made = installing._of_today(root.shipped(), tmp_path / "packages", mirror, tmp_path / "scratch")
+    except mirrors.Gone as error:
+        pytest.skip(str(error))
+    assert len(list((tmp_path / "packages").iterdir())) == len(installing._CHECKING)
+    assert {pin.name for pin in root.shipped().all} <= {pin.name for pin in made.all}
 
 
 def test_a_package_comes_from_its_archive(tmp_path):
