@@ -52,9 +52,8 @@ def why_forbidden() -> str:
     for switch, value, forbids in restrictions():
         if value == forbids and os.geteuid() != 0:
             reason = f"{switch} = {value}"
-            remedy = (
-                f"`sudo sysctl -w {switch}={15000 if switch.startswith('user.') else 1 - int(forbids)}` permits them; else "
-            )
+            permits = 15000 if switch.startswith("user.") else 1 - int(forbids)
+            remedy = f"`sudo sysctl -w {switch}={permits}` permits them; else "
     if not any(line.split()[4] == "/" for line in Path("/proc/self/mountinfo").read_text().splitlines()):
         reason = "the kernel permits none in a chroot"
     elif Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
