@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from transformers import PreTrainedTokenizerBase
 
+from rlanything_agents.config import ConfigError
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.image_reader import image_reader
@@ -52,6 +53,7 @@ def open_engine(
     Raises:
         MissingExtra: The engine's package is not installed.
         MissingKey: The environment variable of the key holds characters that no key has.
+        ConfigError: The model sees, and a server is to generate for it.
         ValueError: The engine does not support the model or the tokenizer.
     """
     if config.kind == "vllm":
@@ -61,7 +63,7 @@ def open_engine(
     server = config.server(role) if config.kind == "vllm_server" else None
     if server is not None:
         if image_reader(model) is not None:
-            raise ValueError(
+            raise ConfigError(
                 f"engine.{role}: a server gets no images so far, and this model sees: choose engine.kind vllm, or "
                 "transformers"
             )

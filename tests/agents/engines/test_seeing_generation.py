@@ -1,11 +1,15 @@
 """The engine of this process on prompts with images: the probabilities of a forward pass, whatever stands beside."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 import torch
 from seeing import model_and_template, screen
 
+from rlanything_agents.config import ConfigError
+from rlanything_agents.config.engine import EngineConfig
+from rlanything_agents.engines.open import open_engine
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.image_reader import image_inputs
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt
@@ -79,3 +83,10 @@ def test_an_answer_has_no_placeholder_of_an_image() -> None:
     assert hook
     assert all(TEMPLATE.images.token_id not in (one.token_ids or ()) for (one,) in answers)
     assert all(min(one.logprobs or [0.0]) < -40 for (one,) in answers), "its probability stays the model's own"
+
+
+def test_a_server_gets_no_model_that_sees(tmp_path: Path) -> None:
+    server = {"base_url": "http://localhost:9/v1", "model": "x"}
+    config = EngineConfig.model_validate({"kind": "vllm_server", "policy": server})
+    with pytest.raises(ConfigError, match=r"engine\.policy: a server gets no images"):
+        open_engine(config, "policy", MODEL, TEMPLATE.tokenizer, tmp_path)
