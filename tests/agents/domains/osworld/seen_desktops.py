@@ -8,7 +8,7 @@ import yaml
 from rlanything_agents.config import SmallConfig
 from rlanything_agents.models.small import make_seeing_model
 
-SIZE = SmallConfig(hidden_size=64, layers=2)
+SIZE = SmallConfig(hidden_size=128, layers=2)
 """Heads of 32 values: the fewest that the attention of vLLM on processors takes."""
 LINES = {"kinds": ["count_lines"], "difficulty": 0}
 
