@@ -137,8 +137,8 @@ def test_a_run_with_a_history_window(thinking: str | None, models: Path, monkeyp
     prompts: list[str] = []
     drawn = Renderer.prompt
 
-    def recorded(self: Renderer, opening: str, turns: Any) -> list[int]:
-        ids = drawn(self, opening, turns)
+    def recorded(self: Renderer, opening: str, turns: Any, screen: None = None) -> Any:
+        ids = drawn(self, opening, turns, screen)
         prompts.append(self.template.tokenizer.decode(ids))
         return ids
 
