@@ -236,6 +236,17 @@ class RunConfig(Section):
         return found
 
     @model_validator(mode="after")
+    def _a_shared_base_is_frozen(self) -> RunConfig:
+        if isinstance(self.reward_model, SharedConfig):
+            if not isinstance(self.policy, CheckpointConfig) or self.policy.lora is None:
+                raise ValueError(
+                    "reward_model.base: policy shares the frozen weights of the policy, and without policy.lora they "
+                    "are trained: set policy.checkpoint and policy.lora, or give reward_model a checkpoint"
+                )
+            self.reward_model.on(self.policy)
+        return self
+
+    @model_validator(mode="after")
     def _large_rates_are_meant(self) -> RunConfig:
         imitated = self.warm_start.learning_rate
         for key, trainer in TRAINERS.items():
@@ -266,17 +277,6 @@ class RunConfig(Section):
             return FeedbackConfig.preset(value)
         except UnknownName as error:
             raise ValueError(str(error)) from error
-
-    @model_validator(mode="after")
-    def _a_shared_base_is_frozen(self) -> RunConfig:
-        if isinstance(self.reward_model, SharedConfig):
-            if not isinstance(self.policy, CheckpointConfig) or self.policy.lora is None:
-                raise ValueError(
-                    "reward_model.base: policy shares the frozen weights of the policy, and without policy.lora they "
-                    "are trained: set policy.checkpoint and policy.lora, or give reward_model a checkpoint"
-                )
-            self.reward_model.on(self.policy)
-        return self
 
     @model_validator(mode="after")
     def _groups_fit_the_pool(self) -> RunConfig:

@@ -178,6 +178,7 @@ def test_a_policy_that_chats_learns_to_act(models: Path) -> None:
             "seed": 1,
             "threads": 1,
             "iterations": 10,
+            "large_rates": True,
             "policy": model,
             "judge": {"votes": 0},
             "feedback": {"policy_band": None},
