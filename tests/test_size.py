@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 90_940,
     "lines of studies, benchmarks, scripts and examples": 8_075,
-    "lines of tests": 67_986,
+    "lines of tests": 67_987,
     "files of the four packages": 685,
     "settings of a run": 152,
     "commands": 18,
