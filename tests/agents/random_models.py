@@ -12,7 +12,7 @@ SIZES: dict[str, Any] = {"hidden_size": 32, "layers": 2}
 
 
 def random_model(
-    tokenizer: PreTrainedTokenizerFast, *, spread: float = 0.3, seed: int = 0, **sizes: int
+    tokenizer: PreTrainedTokenizerFast, *, spread: float = 0.25, seed: int = 0, **sizes: int
 ) -> Qwen3ForCausalLM:
     """A small model whose weights have this standard deviation: the wider, the more decided its choices."""
     model = small_model(tokenizer, SmallConfig(**(SIZES | sizes)), seed)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from rlanything_agents.feedback.critic import Critic, Evidence
 
@@ -12,7 +14,8 @@ __all__ = ["CriticMemory"]
 
 REMEMBERED = 5
 """Iterations whose episodes fit a critic, the present one included; earlier ones are those of another policy."""
-FILE = "critic.npz"
+FILE = "critic.safetensors"
+SUMS = ("gram", "moment", "square")
 
 
 class CriticMemory:
@@ -29,16 +32,16 @@ class CriticMemory:
 
     def save(self, folder: Path) -> None:
         """Store the evidence in a checkpoint, to the last bit."""
-        columns = {f"{name}-{n}": getattr(one, name) for n, one in self._known.items() for name in Evidence.__slots__}
-        if columns:
-            np.savez(folder / FILE, allow_pickle=False, **columns)
+        sums = {f"{name}-{n}": getattr(one, name) for n, one in self._known.items() for name in SUMS}
+        if sums:
+            save_file(sums, folder / FILE, {str(n): json.dumps(one.tasks) for n, one in self._known.items()})
 
     def load(self, folder: Path) -> None:
         """Remember what a checkpoint holds."""
         self._known = {}
         if not (folder / FILE).exists():
             return
-        with np.load(folder / FILE, allow_pickle=False) as stored:
-            for n in sorted({int(key.rpartition("-")[2]) for key in stored}):
-                tasks, *sums = (stored[f"{name}-{n}"] for name in Evidence.__slots__)
-                self._known[n] = Evidence(tuple(tasks.tolist()), *sums)
+        with safe_open(folder / FILE, "np") as stored:
+            for n, tasks in sorted(stored.metadata().items(), key=lambda item: int(item[0])):  # sums are in this order
+                sums = (stored.get_tensor(f"{name}-{n}") for name in SUMS)
+                self._known[int(n)] = Evidence(tuple(json.loads(tasks)), *sums)

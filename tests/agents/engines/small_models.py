@@ -17,7 +17,7 @@ WORDS: PreTrainedTokenizerFast = word_tokenizer([f"w{number}" for number in rang
 
 def make_small(seed: int = 0) -> Qwen3ForCausalLM:
     """A model whose choices are decided, but not certain."""
-    return random_model(WORDS, hidden_size=16, layers=1, spread=0.5, seed=seed)
+    return random_model(WORDS, hidden_size=16, layers=1, spread=0.4, seed=seed)
 
 
 def adapted(folder: Path, seed: int = 1) -> Any:

@@ -121,7 +121,7 @@ def test_adapters_are_handed_over_as_adapters(engines: type[LLM], tmp_path: Path
 
 def test_stop_texts_end_a_completion_and_stay_in_its_tokens(engines: type[LLM], tmp_path: Path) -> None:
     generator = VLLMGenerator(make_small(), WORDS, VLLM, tmp_path / "policy", 64)
-    samples = generator.generate([[1, 5]] * 8, SamplingParams(12, stop=("w3",), seed=1))
+    samples = generator.generate([[1, 5]] * 32, SamplingParams(12, stop=("w3",), seed=1))
     stopped = [
         sample for (sample,) in samples if sample.token_ids and WORDS.convert_tokens_to_ids("w3") in sample.token_ids
     ]

@@ -275,7 +275,7 @@ def test_micro_batches_change_memory_not_the_result(tokens: int) -> None:
         widest.append(max(counts))
     assert found[1][0] == pytest.approx(found[0][0], abs=1e-5)
     for split, whole in zip(found[1][1], found[0][1], strict=True):
-        torch.testing.assert_close(split, whole, atol=1e-5, rtol=0)
+        torch.testing.assert_close(split, whole, atol=3e-5, rtol=0)
     assert widest[1] <= max(tokens, 29)
 
 

@@ -301,13 +301,13 @@ def test_a_launcher_that_makes_no_sense(environment: dict[str, str], said: str) 
 
 
 def test_what_cannot_be_sharded() -> None:
-    config = RunConfig(name="run")
+    config = RunConfig.model_validate({"name": "run", "judge": {"train": True}})
     sharded, split = Launch(0, 2, "fsdp"), Launch(0, 2, "deepspeed")
     assert list(obstacles(config, Launch(0, 2))) == []
     assert ["made from scratch" in line for line in obstacles(config, sharded)] == [True, True]
     assert ["DeepSpeed" in line for line in obstacles(config, split)] == [True]
     large = CheckpointConfig(checkpoint="organisation/name")
-    both = {"name": "run", "policy": large, "reward_model": large}
+    both = {"name": "run", "policy": large, "reward_model": large, "judge": {"train": True}}
     said = list(obstacles(RunConfig.model_validate(both), sharded))
     assert [line.split()[0] for line in said] == ["policy", "reward_model"]
     policy = {**both, "judge": {"train": False}}
@@ -340,7 +340,7 @@ def test_a_dry_run_says_who_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     def said(**more: str) -> list[tuple[bool | None, str]]:
         for name, value in more.items():
             monkeypatch.setenv(name, value)
-        config = RunConfig(name="run")
+        config = RunConfig.model_validate({"name": "run", "judge": {"train": True}})
         found = dry_run(config, RunFolder(tmp_path / "run"))
         return [(finding.good, finding.said) for finding in found if finding.topic == "processes"]
 

@@ -127,7 +127,11 @@ def test_a_look_is_the_same_each_time_and_differs_between_tasks(desktop):
         Look.drawn(number, task).put_on(desktop.client, desktop.screen)
         desktop.client.launch(["mousepad"])
         until(desktop.client, 'frame "Untitled 1 - Mousepad"')
-        _, pixels = time.sleep(1), desktop.client.screenshot_array()
+        pixels, rested = desktop.client.screenshot_array(), 0
+        while rested < 4:  # the panel has just been started anew
+            time.sleep(0.5)
+            now = desktop.client.screenshot_array()
+            pixels, rested = now, rested + 1 if (now == pixels).all() else 0
         return pixels
 
     once, again, other = screen(7, "a"), screen(7, "a"), screen(7, "b")
