@@ -33,16 +33,15 @@ sed -i 's/^gtk-theme-name.*/gtk-theme-name = "{gtk}"/; s/^gtk-font-name.*/gtk-fo
 sed -i 's,<name>[^<]*</name><titleLayout>,<name>{frames}</name><titleLayout>,; s,<maximized>yes</maximized>,{window},' \\
     ~/.config/openbox/rc.xml
 openbox --reconfigure
-old=$(pgrep -n xfce4-panel)
-xfce4-panel --restart
-for _ in $(seq 100); do
-    sleep 0.05
-    wmctrl -k off
-    now=$(pgrep -n xfce4-panel)
-    [ -n "$now" ] && [ "$now" != "$old" ] && wmctrl -l | grep -q xfce4-panel && exit 0
-done
+pkill -x xfce4-panel
+for _ in $(seq 100); do wmctrl -l | grep -q xfce4-panel || exit 0; sleep 0.05; done
 exit 1
 """  # noqa: E501 (sed has no line breaks)
+_PANEL = ["xfce4-panel", "--disable-wm-check"]
+_PANEL_IS_THERE = """
+for _ in $(seq 200); do wmctrl -k off; wmctrl -l | grep -q xfce4-panel && exit 0; sleep 0.05; done
+exit 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +98,9 @@ class Look:
         gtk, frames = self.theme
         script = _SCRIPT.format(gtk=gtk, frames=frames, text=self.text, window=self._window(screen))
         done = client.run_bash_script(script)
+        if done.returncode == 0:
+            client.launch(_PANEL)
+            done = client.run_bash_script(_PANEL_IS_THERE)
         if done.returncode != 0:
             raise DesktopError(f"looks: the desktop did not take the look; its programs said: {done.error[-400:]!r}")
 
