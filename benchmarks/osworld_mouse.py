@@ -187,32 +187,36 @@ def _saved_in_the_editor(hands: Hands) -> None:
     hands.click('menu "File"', 'menu-item "Save"')
 
 
-def _edit_config(hands: Hands) -> None:
-    number, line = hands.line_of(hands.quoted[1])
-    value = re.findall(r"to (\S+)\. Save", hands.goal)[0]
-    hands.replace_line(number, re.sub(r"(=\s*).*", rf"\g<1>{value}", line))
+def _set_value(hands: Hands, key: str, goal: str, old: str) -> None:
+    """Put the value of the goal in place of the old one in the line of a key."""
+    number, line = hands.line_of(key)
+    value = re.findall(goal, hands.goal)[0]
+    hands.replace_line(number, re.sub(old, rf"\g<1>{value}", line))
     _saved_in_the_editor(hands)
+
+
+def _append(hands: Hands, text: str) -> None:
+    """Write a line at the end of the file in the editor."""
+    hands.click('text text="')
+    hands.press("ctrl+end")
+    hands.write(f"{text}\n")
+    _saved_in_the_editor(hands)
+
+
+def _edit_config(hands: Hands) -> None:
+    _set_value(hands, hands.quoted[1], r"to (\S+)\. Save", r"(=\s*).*")
 
 
 def _edit_csv(hands: Hands) -> None:
-    hands.click('text text="')
-    hands.press("ctrl+end")
-    hands.write(f"{hands.quoted[1]},{','.join(re.findall(r'(?:amount|price) ([0-9]+)', hands.goal))}\n")
-    _saved_in_the_editor(hands)
+    _append(hands, f"{hands.quoted[1]},{','.join(re.findall(r'(?:amount|price) ([0-9]+)', hands.goal))}")
 
 
 def _edit_json(hands: Hands) -> None:
-    number, line = hands.line_of(f'"{hands.quoted[1]}"')
-    value = re.findall(r"to (\S+)\. Change", hands.goal)[0]
-    hands.replace_line(number, re.sub(r"(:\s*)[^,]*", rf"\g<1>{value}", line))
-    _saved_in_the_editor(hands)
+    _set_value(hands, f'"{hands.quoted[1]}"', r"to (\S+)\. Change", r"(:\s*)[^,]*")
 
 
 def _edit_text(hands: Hands) -> None:
-    hands.click('text text="')
-    hands.press("ctrl+end")
-    hands.write(f"{hands.quoted[1]}\n")
-    _saved_in_the_editor(hands)
+    _append(hands, hands.quoted[1])
 
 
 def _gimp_settings(hands: Hands) -> None:

@@ -14,8 +14,8 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 90_945,
-    "lines of studies, benchmarks, scripts and examples": 8_075,
+    "lines of the four packages": 90_956,
+    "lines of studies, benchmarks, scripts and examples": 8_079,
     "lines of tests": 67_993,
     "files of the four packages": 685,
     "settings of a run": 152,

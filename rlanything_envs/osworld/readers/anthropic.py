@@ -23,6 +23,7 @@ from rlanything_envs.osworld.readers.calls import (
     readable,
     run,
     step,
+    steps_of_call,
     word_of,
 )
 
@@ -66,11 +67,7 @@ def _is_call(value: Mapping[str, Any]) -> bool:
 def _steps(values: Any) -> list[Step]:
     if not isinstance(values, Mapping):
         raise Unreadable(f"input must be an object, not {values!r:.80}")
-    action = values.get("action")
-    given = Arguments(f"{action!s:.40}", {name: value for name, value in values.items() if name != "action"})
-    steps = _steps_of(action, given)
-    given.end()
-    return steps
+    return steps_of_call(values, "action", _steps_of)
 
 
 def _steps_of(action: Any, given: Arguments) -> list[Step]:

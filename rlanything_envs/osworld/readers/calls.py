@@ -6,7 +6,7 @@ A reader turns its calls into actions of ``computer_13``, which checks and write
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
@@ -15,7 +15,7 @@ from rlanything_envs.osworld.computer_13 import action_of
 from rlanything_envs.osworld.coordinates import Scale
 
 __all__ = ["CLICKS", "MOST_CALLS", "Arguments", "Step", "held", "key_of", "keys_in", "move", "objects_in", "press"]
-__all__ += ["readable", "run", "step", "word_of"]
+__all__ += ["readable", "run", "step", "steps_of_call", "word_of"]
 
 MOST_CALLS = 8
 """Calls of one answer."""
@@ -200,6 +200,13 @@ class Arguments:
             raise Unreadable(f"{self.name}: {name} must be [x, y], not {value!r:.80}")
         return {"x": value[0], "y": value[1]}
 
+    def keys(self, name: str) -> list[str]:
+        """A list of names of keys, at least one, as PyAutoGUI's names."""
+        value = self.take(name)
+        if not isinstance(value, list) or not value:
+            raise Unreadable(f"{self.name}: {name} must be a list of names of keys, not {value!r:.80}")
+        return [key_of(key) for key in value]
+
     def number(self, name: str, most: float, default: float | None = None) -> float:
         """A number from 0 to ``most``, or with a sign down to its negative."""
         value = self.take(name, default)
@@ -222,3 +229,21 @@ class Arguments:
         """Refuse parameters that were not read."""
         if left := [name for name, value in self._values.items() if value is not None]:
             raise Unreadable(f"{self.name} has no parameter {left[0]!r:.80}")
+
+
+def steps_of_call(values: Mapping[str, Any], key: str, steps_of: Callable[[Any, Arguments], list[Step]]) -> list[Step]:
+    """The steps of a call whose action is the parameter ``key``; all others must be read.
+
+    Args:
+        values: Parameters as the model wrote them.
+        key: Name of the parameter that names the action.
+        steps_of: The steps of an action from its name and the other parameters.
+
+    Raises:
+        Unreadable: The call cannot be read as a whole.
+    """
+    action = values.get(key)
+    given = Arguments(f"{action!s:.40}", {name: value for name, value in values.items() if name != key})
+    steps = steps_of(action, given)
+    given.end()
+    return steps

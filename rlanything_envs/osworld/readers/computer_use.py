@@ -19,13 +19,13 @@ from rlanything_envs.osworld.readers.calls import (
     MOST_CALLS,
     Arguments,
     Step,
-    key_of,
     move,
     objects_in,
     press,
     readable,
     run,
     step,
+    steps_of_call,
     word_of,
 )
 
@@ -88,11 +88,7 @@ def _steps(call: Mapping[str, Any]) -> list[Step]:
         values = call["arguments"]
     if not isinstance(values, Mapping):
         raise Unreadable(f"arguments must be an object, not {values!r:.80}")
-    action = values.get("action")
-    given = Arguments(f"{action!s:.40}", {name: value for name, value in values.items() if name != "action"})
-    steps = _steps_of(action, given)
-    given.end()
-    return steps
+    return steps_of_call(values, "action", _steps_of)
 
 
 def _steps_of(action: Any, given: Arguments) -> list[Step]:
@@ -107,10 +103,7 @@ def _steps_of(action: Any, given: Arguments) -> list[Step]:
         case "type":
             return [step("TYPING", text=given.take("text"))]
         case "key":
-            keys = given.take("keys")
-            if not isinstance(keys, list) or not keys:
-                raise Unreadable(f"key: keys must be a list of names of keys, not {keys!r:.80}")
-            return [press([key_of(key) for key in keys])]
+            return [press(given.keys("keys"))]
         case "scroll" | "hscroll":
             moved, amount = move(given.place("coordinate")), given.take("pixels")
             return [*moved, step("SCROLL", dy=amount) if action == "scroll" else step("SCROLL", dx=amount)]

@@ -22,6 +22,7 @@ from rlanything_envs.osworld.readers.calls import (
     readable,
     run,
     step,
+    steps_of_call,
     word_of,
 )
 
@@ -58,7 +59,7 @@ def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
         return word_of(said, _EXAMPLE)
     if len(actions) > MOST_CALLS:
         raise Unreadable(f"there are more than {MOST_CALLS} actions in it; send fewer")
-    return run([part for action in actions for part in _steps(action)], screen, scale)
+    return run([part for action in actions for part in steps_of_call(action, "type", _holding)], screen, scale)
 
 
 def _actions(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -70,12 +71,10 @@ def _actions(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return found
 
 
-def _steps(action: Mapping[str, Any]) -> list[Step]:
-    kind = action.get("type")
-    given = Arguments(f"{kind!s:.40}", {name: value for name, value in action.items() if name != "type"})
+def _holding(kind: Any, given: Arguments) -> list[Step]:
+    """The steps of an action while its ``keys`` are held; of ``keypress`` they are the action itself."""
     keys = given.take("keys") if kind != "keypress" else None
     steps = _steps_of(kind, given)
-    given.end()
     if not isinstance(keys, list | None):
         raise Unreadable(f"{given.name}: keys must be a list of names of keys, not {keys!r:.80}")
     return held([key_of(key) for key in keys or ()], steps)
@@ -104,10 +103,7 @@ def _steps_of(kind: Any, given: Arguments) -> list[Step]:
         case "type":
             return [step("TYPING", text=given.take("text"))]
         case "keypress":
-            keys = given.take("keys")
-            if not isinstance(keys, list) or not keys:
-                raise Unreadable(f"keypress: keys must be a list of names of keys, not {keys!r:.80}")
-            return [press([key_of(key) for key in keys])]
+            return [press(given.keys("keys"))]
         case "wait" | "screenshot":
             given.take("ms")
             return [step("WAIT")]
