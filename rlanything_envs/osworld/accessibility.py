@@ -191,7 +191,7 @@ def _neighbour(element: Element, window: Sequence[Element]) -> str:
 def line_of(element: Element, max_text: int, window: Sequence[Element] = ()) -> str:
     """An element in a line, with at most `max_text` characters of its name and of its text.
 
-    One without either is told by its neighbour among the elements of its window.
+    One without either is named by its neighbour among the elements of its window.
     """
     words = [element.role]
     if element.role in _PRESSED and not element.name and not element.text:

@@ -128,7 +128,7 @@ def test_a_look_is_the_same_each_time_and_differs_between_tasks(desktop):
         desktop.client.launch(["mousepad"])
         until(desktop.client, 'frame "Untitled 1 - Mousepad"')
         pixels, rested = desktop.client.screenshot_array(), 0
-        while rested < 4:  # the panel has just been started anew
+        while rested < 4:  # the panel has just been restarted
             time.sleep(0.5)
             now = desktop.client.screenshot_array()
             pixels, rested = now, rested + 1 if (now == pixels).all() else 0
