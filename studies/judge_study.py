@@ -67,6 +67,8 @@ class SearchSettings(_Settings):
     """Whole episodes of each game."""
     budgets: tuple[Annotated[int, Field(ge=1)], ...] = (36, 84)
     """Environment steps for each game, at which best of n is reported; and those of one attempt."""
+    cut: Annotated[int, Field(ge=1)] = 6
+    """Steps after which the best of the unfinished attempts is chosen."""
 
 
 class JudgeFile(_Settings):

@@ -115,7 +115,7 @@ def _points(folder: RunFolder) -> Iterator[dict[str, Any]]:
 
 
 def _panels(folder: RunFolder, stage: str, iteration: int, steps: int) -> Iterator[dict[str, Any]]:
-    """Success on the panels where a stage of this name has played them: on the games that every point has in common."""
+    """Of a stage of this name, if it is there: success on the games that every point has in common, and the judge."""
     result = folder.stage(stage)
     if result is None:
         return
@@ -125,6 +125,9 @@ def _panels(folder: RunFolder, stage: str, iteration: int, steps: int) -> Iterat
         if ended:
             value = sum(ended) / len(ended)
             yield {"iteration": iteration, "env_steps": steps, "metric": f"panel.{split}", "value": value}
+    for metric in JUDGE:
+        if (measured := result["judge"].get(metric)) is not None:
+            yield {"iteration": iteration, "env_steps": steps, "metric": f"judge.{metric}", "value": measured}
 
 
 def _measured(line: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

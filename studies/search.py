@@ -1,12 +1,12 @@
 """``studies search``: what is a judge's score worth at test time, at the same number of environment steps?
 
-The report: success of best of n by environment steps.
+The report: success of best of n by environment steps, and of the best of unfinished attempts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,10 @@ from rlanything_agents.runs.folder import write_atomically
 from studies.judge_study import TRAINED, WARM
 from studies.report import write_frame
 from studies.searching import ARMS, HEURISTIC, TRUTH
-from studies.statistics import Estimate, over_games, points
-from studies.tables import Table
+from studies.statistics import Difference, estimate, points
+from studies.tables import NONE, Table, interval_note, signed
 
-__all__ = ["ANY", "RANDOM", "SHORTEST", "best_of", "write_search"]
+__all__ = ["ANY", "RANDOM", "SHORTEST", "best_of", "best_unfinished", "write_search"]
 
 Floats = NDArray[np.float64]
 
@@ -32,16 +32,20 @@ CLAIM = (
 )
 REFUTED = (
     "**What would refute it**, set down before the run: at no budget does the trained judge solve more than random "
-    "choice (first part) or than the warm judge (second part); paired on the same games, 95 % interval over games. A "
-    "judge that is not above the heuristic labels it was taught adds nothing that a rule does not have."
+    "choice (first part) or than the warm judge (second part); paired on the same games, 95 % interval over seeds. A "
+    "judge that is not above the heuristic labels it was taught, or above the shortest attempt, adds nothing that a "
+    "rule does not have. Of unfinished attempts, where length says nothing, the same."
 )
 PAIRS = (
     (WARM, RANDOM),
     (TRAINED, RANDOM),
     (TRAINED, WARM),
     (TRAINED, HEURISTIC),
+    (TRAINED, SHORTEST),
     (TRUTH, TRAINED),
 )
+UNFINISHED = "unfinished"
+"""Stands where a budget would, for the choice among unfinished attempts."""
 
 
 def write_search(folder: Path) -> Path:
@@ -52,7 +56,8 @@ def write_search(folder: Path) -> Path:
         found = {int(p.parent.name.removeprefix("seed-")): json.loads(p.read_text(encoding="utf-8")) for p in paths}
         results = _results_of(found)
         write_frame(results, folder / "search.parquet")
-        tables = [_attempt_table(results), _difference_table(results)]
+        cut = max(result["cut"] for result in found.values())
+        tables = [_attempt_table(results, cut), _difference_table(results)]
         text = "\n".join([CLAIM, "", REFUTED, "", *(table.markdown() for table in tables)])
     page = folder / "search.md"
     write_atomically(page, text)
@@ -74,42 +79,68 @@ def best_of(solved: Floats, steps: Floats, scores: Mapping[str, Floats], budget:
     """
     within = np.cumsum(steps, axis=0) <= budget
     within[0] = True
-    ranked = {RANDOM: np.zeros_like(solved), SHORTEST: -steps, **scores}
-    found = {ANY: np.where(within, solved, 0.0).max(axis=0)}
-    for arm, values in ranked.items():
-        shown = np.where(within, np.round(values, 9), -np.inf)
+    return _chosen(solved, {SHORTEST: -steps, **scores}, within)
+
+
+def best_unfinished(solved: Floats, steps: Floats, scores: Mapping[str, Floats], cut: int) -> dict[str, Floats]:
+    """Best of the attempts that had not ended after ``cut`` steps, in games that have two of them, as `best_of`.
+
+    ``scores`` are those of the first ``cut`` steps. All attempts are of equal length then, so no rule can read it.
+    """
+    going = steps > cut
+    games = going.sum(axis=0) >= 2
+    return _chosen(solved[:, games], {arm: score[:, games] for arm, score in scores.items()}, going[:, games])
+
+
+def _chosen(solved: Floats, scores: Mapping[str, Floats], among: NDArray[np.bool_]) -> dict[str, Floats]:
+    """Chance that the attempt of the highest score has solved the game; each game has one to choose ``among``."""
+    found = {ANY: np.where(among, solved, 0.0).max(axis=0)}
+    for arm, values in {RANDOM: np.zeros_like(solved), **scores}.items():
+        shown = np.where(among, np.round(values, 9), -np.inf)
         best = shown == shown.max(axis=0)
         found[arm] = (solved * best).sum(axis=0) / best.sum(axis=0)
     return found
 
 
 def _results_of(found: Mapping[int, Mapping[str, Any]]) -> pd.DataFrame:
-    """One row for each seed, arm, budget and game, from the results of the seeds."""
-    frames = []
+    """Success by seed, arm and budget, from the results of the seeds."""
+    rows = []
     for seed, result in found.items():
-        solved, steps = (
-            np.array([a[key] for a in result["attempts"]], dtype=np.float64) for key in ("solved", "steps")
-        )
-        scores = {arm: np.array([a["scores"][arm] for a in result["attempts"]]) for arm in ARMS}
-        for budget in result["budgets"]:
-            for arm, chance in best_of(solved, steps, scores, budget).items():
-                rows = {"seed": seed, "arm": arm, "budget": budget, "game": np.arange(len(chance)), "solved": chance}
-                frames.append(pd.DataFrame(rows))
-    return pd.concat(frames, ignore_index=True)
+        attempts, cut = result["attempts"], result["cut"]
+        solved, steps = (np.array([a[key] for a in attempts], dtype=np.float64) for key in ("solved", "steps"))
+        whole = {arm: _means(attempts, arm, None) for arm in ARMS}
+        chosen = {str(budget): best_of(solved, steps, whole, budget) for budget in result["budgets"]}
+        chosen[UNFINISHED] = best_unfinished(solved, steps, {arm: _means(attempts, arm, cut) for arm in ARMS}, cut)
+        rows += [
+            {"seed": seed, "arm": arm, "budget": budget, "games": len(chance), "solved": chance.mean()}
+            for budget, arms in chosen.items()
+            for arm, chance in arms.items()
+            if len(chance)
+        ]
+    return pd.DataFrame(rows)
 
 
-def _attempt_table(results: pd.DataFrame) -> Table:
+def _means(attempts: Sequence[Mapping[str, Any]], arm: str, steps: int | None) -> Floats:
+    """Mean vote on the first steps of each attempt, all of them if None, shape (attempts, games); 0 without a step."""
+    return np.array([[np.mean(votes[:steps] or [0.0]) for votes in attempt["scores"][arm]] for attempt in attempts])
+
+
+def _attempt_table(results: pd.DataFrame, cut: int) -> Table:
     """Success by budget."""
-    budgets = _budgets(results)
+    budgets = list(results.budget.unique())
+    seeds = int(results.seed.nunique())
+    games = int(results[results.budget == budgets[0]].games.max())
+    left = results[(results.budget == UNFINISHED) & (results.arm == RANDOM)].games
     return Table(
         title="Best of n: success by environment steps for each game",
-        note=f"Percent, 95 % intervals over {results.game.nunique()} games, means over {results.seed.nunique()} seeds. "
-        "As many whole attempts as fit; the one of the highest mean vote is chosen. Only a solved episode ends before "
-        "the last step in these games, so `shortest` reads the outcome: a ceiling, as is `any`, that an attempt solved "
-        "it.",
-        header=("chosen by", *(f"{budget} steps" for budget in budgets)),
+        note=f"Percent of {games} games a seed. {interval_note('Means over seeds', [seeds])} As many whole attempts as "
+        "fit; the one of the highest mean vote is chosen. Only a solved episode ends before the last step in these "
+        "games, so `shortest` reads the outcome: a ceiling, as is `any`, that an attempt solved it. Unfinished: of the "
+        f"attempts that had not ended after {cut} steps, by the votes on these, in "
+        f"{left.mean() if len(left) else 0:.0f} games a seed.",
+        header=("chosen by", *(f"{budget} steps" if budget.isdigit() else budget for budget in budgets)),
         rows=tuple(
-            (arm, *(points(over_games(_values_of(results, arm, budget).tolist())) for budget in budgets))
+            (arm, *(points(estimate(found)) if (found := _values(results, arm, b)) else NONE for b in budgets))
             for arm in (RANDOM, HEURISTIC, WARM, TRAINED, TRUTH, SHORTEST, ANY)
         ),
     )
@@ -117,30 +148,23 @@ def _attempt_table(results: pd.DataFrame) -> Table:
 
 def _difference_table(results: pd.DataFrame) -> Table:
     """Paired differences between arms, where there is more than one attempt to choose from."""
-    budgets = _budgets(results)[1:]
+    budgets = list(results.budget.unique())[1:]
 
-    def cell(one: str, other: str, budget: int) -> str:
-        ours, base = _values_of(results, one, budget), _values_of(results, other, budget)
-        return _signed(over_games((ours - base).tolist()))
+    def cell(one: str, other: str, budget: str) -> str:
+        ours, base = _values(results, one, budget), _values(results, other, budget)
+        if not ours or not base:
+            return NONE
+        return signed(Difference(one, other, estimate([a - b for a, b in zip(ours, base, strict=True)])))
 
     return Table(
         title="Paired differences (points)",
-        note="On the same games; 95 % intervals over games; * the interval excludes 0. Not corrected for their number.",
-        header=("difference", *(f"{budget} steps" for budget in budgets)),
+        note="On the same games; intervals over seeds; * the interval excludes 0. Not corrected for their number.",
+        header=("difference", *(f"{budget} steps" if budget.isdigit() else budget for budget in budgets)),
         rows=tuple((f"{a} − {b}", *(cell(a, b, budget) for budget in budgets)) for a, b in PAIRS),
     )
 
 
-def _budgets(results: pd.DataFrame) -> list[int]:
-    return sorted(int(budget) for budget in results.budget.unique())
-
-
-def _values_of(results: pd.DataFrame, arm: str, budget: int) -> Floats:
-    """Mean over seeds of the success in each game, shape (games,)."""
-    rows = results[(results.arm == arm) & (results.budget == budget)]
-    return np.asarray(rows.groupby("game").solved.mean().to_numpy(), dtype=np.float64)
-
-
-def _signed(value: Estimate) -> str:
-    clear = value.low is not None and value.high is not None and (value.low > 0 or value.high < 0)
-    return points(value, signed=True) + ("*" if clear else "")
+def _values(results: pd.DataFrame, arm: str, budget: str) -> list[float]:
+    """Success of each seed that has this arm and budget, by seed."""
+    rows = results[(results.arm == arm) & (results.budget == budget)].sort_values("seed")
+    return [float(value) for value in rows.solved]

@@ -58,7 +58,7 @@ def search(work: Mapping[str, Any], folder: Path) -> None:
     note_progress(folder, settings.attempts, settings.attempts, "played")
     note = f"one attempt {percent(float(np.mean([attempt['solved'] for attempt in attempts])))}"
     budgets = sorted({config.evaluation.max_steps, *settings.budgets})
-    result = {"note": note, "budgets": budgets, "attempts": attempts}
+    result = {"note": note, "budgets": budgets, "cut": settings.cut, "attempts": attempts}
     write_atomically(folder / "result.json", json.dumps(result) + "\n")
 
 
@@ -81,7 +81,7 @@ class _Player:
         }
 
     def attempt(self, number: int) -> dict[str, Any]:
-        """Play every game once: outcomes, steps, and the mean vote of each judge."""
+        """Play every game once: outcomes, steps, and each judge's mean vote on each step."""
         evaluation = self.config.evaluation
         seed = seed_of(self.config.seed, "attempt", number)
         workers = LocalWorkers(self.config, self.parts.learners, self.parts.envs)
@@ -92,10 +92,10 @@ class _Player:
             "scores": {arm: self._scores(arm, seed, played) for arm in ARMS},
         }
 
-    def _scores(self, arm: str, seed: int, shown: Sequence[Trajectory]) -> list[float]:
-        """Mean vote on the steps of each episode."""
+    def _scores(self, arm: str, seed: int, shown: Sequence[Trajectory]) -> list[list[float]]:
+        """Mean vote on each step of each episode."""
         votes = self.judges[arm](shown, seed_of(seed, 0))
-        return [float(mean_votes(found).mean()) if len(found) else 0.0 for found in votes]
+        return [[float(mean) for mean in mean_votes(found)] if len(found) else [] for found in votes]
 
 
 def _solved(episode: Trajectory) -> int:

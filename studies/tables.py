@@ -12,6 +12,7 @@ from studies.plan import StudyFile
 from studies.statistics import ENOUGH, MIN_SEEDS, Difference, estimate, paired_difference, points
 
 __all__ = [
+    "NONE",
     "Measure",
     "Table",
     "arm_table",
@@ -22,6 +23,7 @@ __all__ = [
     "iter_tables",
     "measures_of",
     "ordered",
+    "signed",
 ]
 
 JUDGE_MEASURES = (
@@ -163,7 +165,7 @@ def difference_table(results: pd.DataFrame, study: StudyFile, regime: str, measu
         (
             f"{one} − {other}",
             str(max(found[one, other].estimate.seeds for found in columns.values() if (one, other) in found)),
-            *(_difference(found.get((one, other))) for found in columns.values()),
+            *(signed(found.get((one, other))) for found in columns.values()),
         )
         for one, other in pairs
     ]
@@ -177,7 +179,8 @@ def difference_table(results: pd.DataFrame, study: StudyFile, regime: str, measu
     )
 
 
-def _difference(difference: Difference | None) -> str:
+def signed(difference: Difference | None) -> str:
+    """A difference in points, with a star where its interval excludes zero."""
     if difference is None:
         return NONE
     return points(difference.estimate, signed=True) + ("*" if difference.clear else "")

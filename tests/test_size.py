@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 90_956,
-    "lines of studies, benchmarks, scripts and examples": 8_079,
-    "lines of tests": 67_993,
+    "lines of studies, benchmarks, scripts and examples": 8_099,
+    "lines of tests": 67_999,
     "files of the four packages": 685,
     "settings of a run": 152,
     "commands": 18,

@@ -9,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from studies.__main__ import app
-from studies.search import ANY, RANDOM, SHORTEST, best_of, write_search
+from studies.search import ANY, RANDOM, SHORTEST, best_of, best_unfinished, write_search
 
 
 def test_best_of_n_by_what_is_known() -> None:
@@ -25,13 +25,24 @@ def test_best_of_n_by_what_is_known() -> None:
     assert best_of(solved, steps, scores, 5)["right"].tolist() == [0, 0, 0]  # one attempt at least
 
 
+def test_the_best_unfinished_attempt_is_chosen_where_two_are_left() -> None:
+    """After eight steps two attempts are unfinished in the first game, three in the second, one in the last."""
+    solved = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 1]], float)
+    steps = np.array([[12, 12, 12], [8, 12, 8], [9, 9, 8]], float)
+    found = best_unfinished(solved, steps, {"right": solved, "wrong": -solved}, 8)
+    assert SHORTEST not in found
+    assert found["right"].tolist() == found[ANY].tolist() == [1, 1]
+    assert found["wrong"].tolist() == [0, 0]
+    assert found[RANDOM].tolist() == pytest.approx([1 / 2, 1 / 3])
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
 def test_the_study_from_the_command_to_the_page(micro_file: Path, tmp_path: Path) -> None:
     study = yaml.safe_load(micro_file.read_text())
     study |= {"arms": ["before", "full"]}
     file = tmp_path / "judge.yaml"
-    settings = {"games": 6, "attempts": 3, "budgets": [16]}
+    settings = {"games": 6, "attempts": 3, "budgets": [16], "cut": 2}
     file.write_text(yaml.safe_dump({"study": study, "search": settings}))
     folder = tmp_path / "out"
     arguments = ["search", "--file", str(file), "--out", str(folder), "--seeds", "1", "--workers", "1"]
@@ -43,7 +54,7 @@ def test_the_study_from_the_command_to_the_page(micro_file: Path, tmp_path: Path
     assert [list(attempt["scores"]) for attempt in result["attempts"]] == [arms] * 3
     assert result["budgets"] == [8, 16]
     text = write_search(folder).read_text()
-    assert "| chosen by | 8 steps | 16 steps |" in text
+    assert "| chosen by | 8 steps | 16 steps | unfinished |" in text
     assert "What would refute it" in text
     file.write_text(yaml.safe_dump({"study": study, "search": {**settings, "games": 5}}))
     refused = CliRunner().invoke(app, arguments)

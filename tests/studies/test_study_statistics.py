@@ -11,7 +11,6 @@ from studies.statistics import (
     Estimate,
     band,
     estimate,
-    over_games,
     paired_difference,
     points,
 )
@@ -111,12 +110,8 @@ def test_shares_are_written_as_points() -> None:
     assert points(Estimate(-0.0, -0.0, 0.0, 8), signed=True) == "+0.0 [+0.0, +0.0]"
 
 
-def test_games_are_resampled_as_they_are() -> None:
-    """Of a share p of n games the interval is that of a binomial count: its quantiles, of 128 games with 16 solved."""
-    found = over_games([1.0] * 16 + [0.0] * 112)
-    low, high = (stats.binom.ppf(q, 128, 0.125) / 128 for q in (0.025, 0.975))
-    assert found.mean == 0.125
-    assert (found.low, found.high) == (pytest.approx(low, abs=1 / 128), pytest.approx(high, abs=1 / 128))
-    assert over_games([0.0] * 5) == Estimate(0.0, 0.0, 0.0, 5)
-    with pytest.raises(ValueError, match="no game"):
-        over_games([])
+def test_seeds_that_are_mostly_equal_get_a_finite_interval() -> None:
+    """Where many resamples have no spread the ends of the bootstrap are infinite, and Student's are taken."""
+    found = estimate([0.0] * 7 + [0.1])
+    assert found.low == pytest.approx(0.0125 - 2.364624 * 0.0125, abs=1e-6)
+    assert found.high == pytest.approx(0.0125 + 2.364624 * 0.0125, abs=1e-6)
