@@ -56,20 +56,28 @@ def _adopt(parts: RunParts, source: RunFolder) -> None:
             f"warm_start.reuse: the models in {source.path} were taught another vocabulary than that of "
             f"{parts.config.domain!r} now: run that warm start again"
         )
+    if result is not None and not all(result.get(f"{role}_losses") for role, _ in _trained_learners(parts)):
+        raise RunFolderError(
+            f"warm_start.reuse: the run in {source.path} taught no reward model, which this feedback reads: take a run "
+            "whose feedback reads votes"
+        )
     parts.folder.adopt_stage(source, "warm_start")
 
 
 def _trained_learners(parts: RunParts) -> list[tuple[str, Learner]]:
     """Roles and learners that have a warm start.
 
-    A small reward model beside a policy in the full view has none: it lacks the words, and nothing queries it.
+    A reward model that nothing reads has none, as with ``feedback: outcome``.
     """
-    models = {"policy": parts.config.policy, "judge": parts.config.models["reward_model"]}
+    config = parts.config
+    models = {"policy": config.policy}
+    if config.queries_judge or config.summariser == "judge":
+        models["judge"] = config.models["reward_model"]
     learners = {"policy": parts.learners.policy, "judge": parts.learners.judge}
     return [
         (role, learners[role])
         for role, model in models.items()
-        if (model.lessons if isinstance(model, CheckpointConfig) else parts.config.view == "short")
+        if (model.lessons if isinstance(model, CheckpointConfig) else config.view == "short")
     ]
 
 

@@ -147,13 +147,28 @@ def test_a_warm_start_that_does_not_fit_is_refused(
         )
 
 
-def test_a_warm_start_in_another_language_is_refused(warm: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({"vocabulary": "0123"}, "another vocabulary"), ({"judge_losses": []}, "taught no reward model")],
+)
+def test_a_warm_start_of_other_words_or_roles_is_refused(
+    warm: Path, tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
     other = tmp_path / "other"
     (other / "stages").mkdir(parents=True)
     (other / "config.json").write_text((warm / "config.json").read_text())
-    (other / "stages" / "warm_start.json").write_text(json.dumps({"vocabulary": "0123"}))
-    with pytest.raises(RunFolderError, match="another vocabulary"):
+    result = json.loads((warm / "stages" / "warm_start.json").read_text())
+    (other / "stages" / "warm_start.json").write_text(json.dumps({**result, **changed}))
+    with pytest.raises(RunFolderError, match=said):
         run(other, tmp_path / "arm")
+
+
+def test_a_reward_model_that_nothing_reads_is_not_taught(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    warm_up(config(feedback="outcome", warm_start={"demonstrations": 4, "epochs": 1}), folder, Reporter.silent())
+    result = folder.stage("warm_start")
+    assert result is not None
+    assert (bool(result["policy_losses"]), result["judge_losses"]) == (True, [])
 
 
 @pytest.mark.usefixtures("no_judge")
