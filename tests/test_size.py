@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 90_964,
     "lines of studies, benchmarks, scripts and examples": 8_099,
-    "lines of tests": 68_014,
+    "lines of tests": 68_013,
     "files of the four packages": 685,
     "settings of a run": 152,
     "commands": 18,
