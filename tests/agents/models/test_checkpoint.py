@@ -1,5 +1,6 @@
 """Names of checkpoints: GGUF files become folders once, and what cannot be used is named with its remedy."""
 
+import hashlib
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models import checkpoint, precision
-from rlanything_agents.models.checkpoint import PACKAGED, CheckpointError, checkpoint_source
+from rlanything_agents.models.checkpoint import PACKAGED, CheckpointError, Packaged, checkpoint_source
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_envs.errors import MissingExtra
@@ -176,6 +177,33 @@ def test_a_file_that_is_not_there_is_named() -> None:
         checkpoint_source("nowhere.gguf", "float32")
 
 
+def test_a_model_in_parts_is_joined_and_checked_before_it_is_read(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A changed byte in a part, or parts in another order, and nothing of the file is read."""
+    content = file.read_bytes()
+    parts = {
+        f"own_part{number}": content[place : place + 5000] for number, place in enumerate(range(0, len(content), 5000))
+    }
+    for module, part in parts.items():
+        (tmp_path / module / "data").mkdir(parents=True)
+        (tmp_path / module / "data" / "part.bin").write_bytes(part)
+    monkeypatch.syspath_prepend(tmp_path)
+    sha256 = hashlib.sha256(content).hexdigest()
+    monkeypatch.setitem(PACKAGED, "own", Packaged(tuple((module, "data/part.bin") for module in parts), sha256, "own"))
+    whole, _ = checkpoint_source("own", "float32")
+    alike, _ = checkpoint_source(str(file), "float32")
+    assert Path(whole, "model.safetensors").read_bytes() == Path(alike, "model.safetensors").read_bytes()
+    changed = tmp_path / "own_part1" / "data" / "part.bin"
+    changed.write_bytes(parts["own_part1"][:-1] + b"!")
+    monkeypatch.setattr(checkpoint, "_convert", None)
+    with pytest.raises(CheckpointError, match="is not the one that was checked"):
+        checkpoint_source("own", "float32")
+    changed.unlink()
+    with pytest.raises(MissingExtra, match=r"rlanything-envs\[own\]"):
+        checkpoint_source("own", "float32")
+
+
 def test_a_cache_that_cannot_be_written_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "taken").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "taken"))
@@ -215,13 +243,13 @@ def test_the_packaged_model_reads_and_writes_english(
     """The real SmolLM2: the converted model equals the one read from GGUF, and answers in plain words."""
     gguf()
     try:
-        source = checkpoint._packaged_file(NAME)
+        (source,) = checkpoint._packaged_files(NAME)
     except MissingExtra as error:
         pytest.skip(str(error))
     config = CheckpointConfig(checkpoint=NAME, dtype="float32", max_tokens=40)
     template = load_template(config)
     model = load_model(config, template.tokenizer, seed=0)
-    own = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=PACKAGED[NAME].file, dtype=torch.float32)
+    own = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
     ids = torch.tensor([template.prompt([{"role": "user", "content": "go to cabinet 16 and open it"}])])
     with torch.no_grad():
         assert torch.equal(model(ids).logits, own(ids).logits)
