@@ -6,7 +6,8 @@ without a sign, so they become a completion with ``finish_reason="error"``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -88,7 +89,14 @@ class CompletionReader:
         self._written = lru_cache(maxsize=2**10)(self._write)
 
     def read(
-        self, prompt: list[int], ids: Any, logprobs: Any, reason: Any, params: SamplingParams, version: int
+        self,
+        prompt: list[int],
+        ids: Any,
+        logprobs: Any,
+        reason: Any,
+        params: SamplingParams,
+        version: int,
+        tops: Sequence[Mapping[int, float]] = (),
     ) -> Completion:
         """Check sampled ids and make a completion of them, or an error completion that names the fault.
 
@@ -99,6 +107,7 @@ class CompletionReader:
             reason: The engine's reason for the end of the completion; untrusted.
             params: Parameters of this prompt alone.
             version: Version of the weights.
+            tops: For each id the log-probabilities of the most probable ids in its place, where ``odds`` asks for them.
         """
         if fault := self._fault(ids, logprobs, reason, params):
             return self.error(prompt, f"MalformedAnswer: {fault}", version)
@@ -108,12 +117,14 @@ class CompletionReader:
         finish: Literal["stop", "length"] = "stop" if ended or stopped or reason == "stop" else "length"
         values = [float(value) for value in logprobs]
         allowed: list[tuple[int, ...] | None] | None = None
+        odds = None
         form = self._written(params.choices[0]) if params.choices and params.choices[0] is not None else None
         if form is not None:
             sets = self.spellings.allowed(form, ids)
             values = [value if len(one) > 1 else 0.0 for one, value in zip(sets, values, strict=True)]
             allowed = [*sets]
-        return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed)
+            odds = _odds(sets, tops, params.odds) if params.odds else None
+        return Completion(text, finish, prompt, list(ids), values, version, allowed=allowed, odds=odds)
 
     def expression(self, params: SamplingParams) -> str | None:
         """Regular expression for vLLM's structured outputs, from the form of one prompt's parameters.
@@ -193,6 +204,19 @@ class CompletionReader:
         if not all(type(value) in (int, float) and LEAST < value <= _MOST for value in logprobs):
             return "the engine returned what is no log-probability"
         return ""
+
+
+def _odds(
+    sets: Sequence[tuple[int, ...]], tops: Sequence[Mapping[int, float]], most: int
+) -> dict[int, tuple[float, ...]]:
+    """Probabilities of the allowed ids in each place that has at most so many, as far as the engine reported them."""
+    odds = {}
+    for place, (allowed, top) in enumerate(zip(sets, tops, strict=False)):
+        if 1 < len(allowed) <= most and all(token in top for token in allowed):
+            shares = [math.exp(min(0.0, top[token])) for token in allowed]
+            if total := sum(shares):
+                odds[place] = tuple(share / total for share in shares)
+    return odds
 
 
 def _repeated(form: Repeat, part: Form) -> Form:

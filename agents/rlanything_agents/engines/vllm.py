@@ -316,7 +316,7 @@ class VLLMGenerator:
             "stop": list(params.stop) or None,
             "stop_token_ids": [self._reader.end],
             "ignore_eos": True,
-            "logprobs": 0,
+            "logprobs": params.odds,
             "detokenize": bool(params.stop),
             "skip_special_tokens": False,
             "logit_bias": banned(self._weights.images),
@@ -337,8 +337,9 @@ class VLLMGenerator:
         completions = []
         for output in outputs[: params.n]:
             ids = [int(token) for token in output.token_ids]
+            tops = [{int(token): float(of.logprob) for token, of in step.items()} for step in output.logprobs or ()]
             completions.append(
-                self._reader.read(prompt, ids, _logprobs(output, ids), output.finish_reason, params, version)
+                self._reader.read(prompt, ids, _logprobs(output, ids), output.finish_reason, params, version, tops)
             )
         missing = self._reader.error(prompt, f"MalformedAnswer: {len(outputs)} of {params.n} completions", version)
         return completions + [missing] * (params.n - len(completions))

@@ -7,6 +7,7 @@ had the right weights before the request and after the answer.
 from __future__ import annotations
 
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from rlanything_envs.llm.errors import EndpointRefused, RequestFailed
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.llm.openai import OpenAIGenerator
 
-__all__ = ["ServedGenerator", "ServedWeights", "VLLMClient", "WeightsLost"]
+__all__ = ["ServedGenerator", "ServedWeights", "VLLMClient", "WeightsLost", "read_tops"]
 
 _NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """Neutral parameters of each request; the server's defaults come from the checkpoint's ``generation_config.json``."""
@@ -42,6 +43,7 @@ CONCURRENCY = 256
 """Most requests to a server at once; it batches them, by default as many (vLLM's ``max_num_seqs``)."""
 RETRIES = Retries(attempts=6, total_s=1800.0)
 """Attempts of a request, and most seconds of all of them together."""
+_ID = re.compile(r"[0-9]{1,9}")
 _ALWAYS_THERE = ("/v1/completions", "/v1/models")
 
 
@@ -146,8 +148,9 @@ class VLLMClient(OpenAIGenerator):
         fields = {
             "model": self.served.mark if self.served.adapters else self.endpoint.model,
             "top_k": params.top_k,
-            "logprobs": 0,
+            "logprobs": params.odds,
             "return_token_ids": True,
+            "return_tokens_as_token_ids": params.odds > 0,
             "stop_token_ids": [self._reader.end],
             "ignore_eos": True,
             "skip_special_tokens": False,
@@ -166,8 +169,10 @@ class VLLMClient(OpenAIGenerator):
             return self._reader.error(ids, "MalformedAnswer: the server read another prompt", version)
         logprobs = fields.get("logprobs")
         values = logprobs.get("token_logprobs") if isinstance(logprobs, dict) else None
-        reason = fields.get("finish_reason")
-        return self._reader.read(ids, fields.get("token_ids"), values, reason, params, version)
+        tops = read_tops(logprobs) if params.odds else ()
+        return self._reader.read(
+            ids, fields.get("token_ids"), values, fields.get("finish_reason"), params, version, tops
+        )
 
     def _read(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a control request, and return the JSON object of the answer."""
@@ -244,3 +249,15 @@ class ServedGenerator(VLLMClient):
         if self._has_weights() and (completions := self._completions(prompts, params)) is not None:
             return completions
         raise WeightsLost(f"{self!r} lost its weights: was it restarted, or do two runs share it?")
+
+
+def read_tops(logprobs: Any) -> list[dict[int, float]]:
+    """Log-probabilities of the most probable ids of each token, from an untrusted answer; anything else is left out."""
+    tops = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
+    if not isinstance(tops, list) or not all(isinstance(top, dict) for top in tops):
+        return []
+    named = ({str(name).removeprefix("token_id:"): value for name, value in top.items()} for top in tops)
+    return [
+        {int(name): value for name, value in top.items() if _ID.fullmatch(name) and type(value) in (int, float)}
+        for top in named
+    ]

@@ -23,7 +23,7 @@ from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines.completions import LEAST, CompletionReader
 from rlanything_agents.engines.handover import PROBE_PARAMS, reset_with_retries
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature
-from rlanything_agents.engines.vllm_client import ServedWeights, VLLMClient
+from rlanything_agents.engines.vllm_client import ServedWeights, VLLMClient, read_tops
 from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 from rlanything_agents.engines.weights import Weights
 from rlanything_envs.llm.choices import Repeat, pattern
@@ -290,15 +290,13 @@ class VLLMServerGenerator(VLLMClient):
             body["structured_outputs"] = {"regex": expression}
         choices = self._read("/v1" + path, body).get("choices")
         choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-        logprobs = choice.get("logprobs")
-        tops = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
-        if not choice.get("token_ids") or not isinstance(tops, list) or not tops or not isinstance(tops[0], dict):
+        tops = read_tops(choice.get("logprobs"))
+        if not choice.get("token_ids") or not tops:
             raise EngineFailed(
                 f"{self!r} does not return the ids it samples and their log-probabilities: nothing can learn from "
                 "its text; it must be a vLLM server (0.32)"
             )
-        named = {str(name).removeprefix("token_id:"): value for name, value in tops[0].items()}
-        return {int(name): value for name, value in named.items() if name.isdecimal() and type(value) in (int, float)}
+        return tops[0]
 
 
 def _unreached(error: Exception) -> bool:

@@ -24,8 +24,9 @@ from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines import vllm_client, vllm_server
 from rlanything_agents.engines.completions import CompletionReader
 from rlanything_agents.engines.controls import read_object
+from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.engines.vllm import EngineFailed
-from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost
+from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost, read_tops
 from rlanything_agents.engines.vllm_server import VLLMServerGenerator, on_this_machine
 from rlanything_envs.llm import EndpointRefused, SamplingParams
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, matches, pattern
@@ -84,6 +85,24 @@ def test_the_server_samples_from_the_trained_weights_and_says_all_it_must(serve:
     assert server.engine.log == [f"{what}" for n in range(3) for what in (f"reload weights-{n:06d}", "reset")]
     assert server.bodies[-1]["top_k"] == 0
     assert len(server.bodies) == 3 + 3 * 8 + 4 * len(PROMPTS)  # probes, checks; the samples of a prompt in one request
+
+
+def test_a_server_reports_the_odds_of_few_choices(serve: Serve, tmp_path: Path) -> None:
+    server, model = serve(), make_small()
+    params = SamplingParams(8, seed=3, odds=10, choices=(OneOf(("w3", "w5")),) * 2)
+    with client(server, model, tmp_path) as generator:
+        answers = generator.generate(PROMPTS[:2], params)
+    for (sample,), (own,) in zip(
+        answers, TransformersGenerator(model, WORDS).generate(PROMPTS[:2], params), strict=True
+    ):
+        assert own.odds is not None
+        assert dict(sample.odds or {}) == {0: pytest.approx(own.odds[0], abs=1e-4)}
+    assert server.bodies[-1]["logprobs"] == 10
+
+
+@pytest.mark.parametrize("tops", [None, 3, [None], [{"token_id:1": "x", "token_id:" + "9" * 5000: 0.0, "a": 1.0}]])
+def test_odds_that_are_none_are_left_out(tops: object) -> None:
+    assert not any(read_tops({"top_logprobs": tops}))
 
 
 def test_adapters_go_to_the_server_as_adapters(serve: Serve, tmp_path: Path) -> None:

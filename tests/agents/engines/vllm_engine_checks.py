@@ -17,6 +17,7 @@ from vllm_models import TOLERANCE, VLLM, make_adapted, make_model, smollm2
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.handover import WeightsDiffer
+from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.engines.vllm import EngineFailed, VLLMGenerator
 from rlanything_envs.llm import SamplingParams
 from rlanything_envs.llm.choices import OneOf, Repeat, Then
@@ -88,6 +89,19 @@ def test_sleep_is_off_with_a_note(generator: VLLMGenerator, tmp_path: Path) -> N
     wanted = EngineConfig(kind="vllm", sleep=True)
     with pytest.raises(EngineFailed, match=r"engine\.sleep: vLLM cannot sleep on this machine"):
         VLLMGenerator(make_model(), WORDS, wanted, tmp_path / "p").wake()
+
+
+def test_odds_of_few_choices_are_those_of_the_model(generator: VLLMGenerator, trained: Any) -> None:
+    params = SamplingParams(8, odds=3, seed=3, choices=(OneOf(("w1", "w3", "w5")), Then(("w7 ", OneOf(("w8", "w9"))))))
+    for (sample,), (own,) in zip(
+        generator.generate(PROMPTS, params),
+        TransformersGenerator(trained, WORDS).generate(PROMPTS, params),
+        strict=True,
+    ):
+        (place,) = sample.odds or ()
+        assert own.odds is not None
+        assert (sample.allowed or [])[place] == (own.allowed or [])[place]
+        assert sample.odds[place] == pytest.approx(own.odds[place], abs=TOLERANCE)
 
 
 def test_answers_follow_choices_and_patterns(generator: VLLMGenerator, trained: Any) -> None:
