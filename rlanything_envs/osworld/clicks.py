@@ -94,13 +94,12 @@ class ClickFinder:
         """Forget the last episode; the next one has begun."""
         self._pointer = self._now()
 
-    def find(self, action: Any) -> list[Click]:
+    def find(self) -> list[Click]:
         """Clicks of the action that was taken last."""
         before, self._pointer = self._pointer, self._now()
         if self._pointer is None:
             return []
-        read = getattr(self._env, "code_of", None)
-        found = [] if read is None else clicks_of(read(action))
+        found = clicks_of(getattr(self._env, "code", ""))
         if found or before is None or before == self._pointer:
             return found
         return [Click("click", *self._pointer)]
@@ -122,7 +121,7 @@ def mark_clicks(screen: Pixels, clicks: Sequence[Click]) -> Pixels:
         return screen
     picture = Image.fromarray(screen)
     draw = ImageDraw.Draw(picture)
-    radius = max(8, picture.width // 80)
+    radius = max(8, picture.width // 56)
     for click in clicks:
         for color, width in ((_WHITE, 6), (_RED, 3)):
             _mark(draw, click, radius, color, width)

@@ -257,6 +257,8 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self._machine = Machine(backend, self.screen, desktop)
         self.source = _generated(split, knobs) if tasks is None else source_of(tasks)
         self.task_id = ""
+        self.code = ""
+        """PyAutoGUI code of the last action, with coordinates in pixels; empty where it was a word or unreadable."""
         self._ahead: Ahead | None = None
         self._episode: _Episode | None = None
 
@@ -345,6 +347,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             wanted = "a mapping or a text" if self._dictionaries else "a text"
             raise InvalidAction(f"OSWorldEnv: an action is {wanted}, got {type(action).__name__}")
         episode.turn += 1
+        self.code = ""
         seen: Observation | None = None
         try:
             answer = self._do(action, episode)
@@ -472,6 +475,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             name, action = self._read(given)
         except Unreadable as error:
             return _Answer(message=messages.unreadable(str(error)), command="unreadable")
+        self.code = action.code
         said: list[str] = []
         command: Command = "ok"
         if action.code:
@@ -490,13 +494,6 @@ class OSWorldEnv(gym.Env[Any, Any]):
     def _check(self, episode: _Episode) -> None:
         if episode.acted and (broken := self.client.health().broken):
             raise DesktopWrecked(broken)
-
-    def code_of(self, action: Any) -> str:
-        """The PyAutoGUI code of an action, with coordinates in pixels; empty where it is a word or unreadable."""
-        try:
-            return self._read(action)[1].code
-        except Unreadable:
-            return ""
 
     def _read(self, given: str | Mapping[str, Any]) -> tuple[str, Action]:
         if self._reader is not None:

@@ -140,7 +140,7 @@ class RecordEpisodes(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take an action and record the screen after it."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        clicks = self._clicks.find(action)
+        clicks = self._clicks.find()
         told = f" · reward {float(reward):g}" if terminated or truncated else ""
         self._keep(f"{info.get('turn', len(self._frames))}: {_in_a_line(action)}{told}", clicks)
         if terminated or truncated:

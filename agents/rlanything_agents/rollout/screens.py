@@ -1,18 +1,20 @@
-"""Small pictures of the screen after each turn, for the viewer of a run."""
+"""Small pictures of the screens of episodes, for the viewer of runs and benchmarks."""
 
 from __future__ import annotations
 
+import contextlib
 import io
+from collections.abc import Mapping
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
 from PIL import Image
 
-from rlanything_agents.config import ConfigError
+from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
 
-__all__ = ["Screens", "packed"]
+__all__ = ["Screens"]
 
 WIDTH = 960
 """Greatest width of a picture in pixels; letters on a desktop are still legible."""
@@ -21,50 +23,59 @@ QUALITY = 60
 
 
 class Screens(gym.Wrapper[Any, Any, Any, Any]):
-    """Wrapper that keeps a small picture of the screen after each turn, of the episodes since the last `take`.
+    """Wrapper that keeps small pictures of the screens of the episodes since the last `take`.
 
-    Args:
-        env: An environment with ``render_mode="rgb_array"``.
-
-    Raises:
-        ConfigError: The environment has another render mode.
+    An episode has a picture for each turn, the screen on which the action was decided with marks where it clicked,
+    and one of its end. The picture is that of the observation, where there is one, else what ``render`` draws, else the
+    desktop's; environments without all three have none.
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
-        if env.render_mode != "rgb_array":
-            raise ConfigError(f"rollout.screenshots: {env.unwrapped} draws no pictures; leave the option out")
         super().__init__(env)
         self._episodes: list[list[bytes]] = []
         self._clicks = ClickFinder(env)
+        self._shown: np.ndarray[Any, Any] | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
+        """Begin an episode, and keep its first screen."""
         self._episodes.append([])
-        first = self.env.reset(seed=seed, options=options)
+        observation, info = self.env.reset(seed=seed, options=options)
         self._clicks.reset()
-        return first
+        self._keep(observation)
+        return observation, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Execute an action, and keep a picture of the screen after it, with marks where it clicked."""
+        """Execute an action, mark where it clicked, and keep the screen after it."""
         result = self.env.step(action)
-        frame = self.env.render()
-        if isinstance(frame, np.ndarray):
-            self._episodes[-1].append(packed(mark_clicks(frame, self._clicks.find(action))))
+        if (clicks := self._clicks.find()) and self._shown is not None:
+            self._episodes[-1][-1] = _packed(mark_clicks(self._shown, clicks))
+        self._keep(result[0])
         return result
 
-    def take(self) -> list[list[bytes]]:
-        """Return and drop the pictures since the last call: for each episode one WebP per turn."""
+    def take(self) -> list[dict[int, bytes]]:
+        """Return and drop the pictures since the last call: for each episode the WebP files by the number of the turn."""
         episodes, self._episodes = self._episodes, []
-        return episodes
+        return [{number: picture for number, picture in enumerate(each) if picture} for each in episodes]
+
+    def _keep(self, observation: Any) -> None:
+        self._shown = self._look(observation)
+        self._episodes[-1].append(b"" if self._shown is None else _packed(self._shown))
+
+    def _look(self, observation: Any) -> np.ndarray[Any, Any] | None:
+        if isinstance(observation, Mapping) and "screenshot" in observation:
+            return np.asarray(observation["screenshot"], np.uint8)
+        if self.env.render_mode == "rgb_array":
+            return np.asarray(self.env.render(), np.uint8)
+        with contextlib.suppress(InfrastructureError):  # of a desktop that the action has broken there is no picture
+            if (client := getattr(self.env.unwrapped, "client", None)) is not None:
+                return np.asarray(client.screenshot_array(), np.uint8)
+        return None
 
 
-def packed(frame: np.ndarray[Any, Any]) -> bytes:
+def _packed(frame: np.ndarray[Any, Any]) -> bytes:
     """A small picture of a screen, as WebP."""
-    picture = Image.fromarray(frame.astype(np.uint8, copy=False))
-    if picture.width > WIDTH:
-        picture = picture.resize(
-            (WIDTH, max(1, round(picture.height * WIDTH / picture.width))), Image.Resampling.LANCZOS
-        )
+    picture = Image.fromarray(frame)
+    picture.thumbnail((WIDTH, picture.height), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
     picture.save(buffer, "WEBP", quality=QUALITY, method=2)
     return buffer.getvalue()

@@ -37,7 +37,7 @@ class RunFolder:
         stages/NAME.json          result of a finished stage: warm_start, before, iteration-NNNN, after
         metrics.jsonl             one line per iteration
         trajectories/NNNN.jsonl.gz   every turn with every judgement
-        screens/NNNN/EEEE-TTT.webp   the screen after a turn of an episode, where `rollout.screenshots` is above 0
+        screens/NNNN/EEEE-TTT.webp   the screen of each turn of an episode, and its last, with `rollout.screenshots`
         checkpoints/NNNN/         models, optimizers, pool and metrics after iteration NNNN, the batch that was played
                                   ahead (`rollout.ahead`), a few samples of both updates, and a manifest of hashes
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from rlanything_agents.config import ConfigError
 from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.hooks import Hook, Iteration
@@ -86,6 +87,9 @@ class ScreenHook(Hook):
     """
 
     def __init__(self, envs: Sequence[gym.Env[Any, Any]], count: int, folder: RunFolder) -> None:
+        for env in envs[:count]:
+            if env.render_mode != "rgb_array":
+                raise ConfigError(f"rollout.screenshots: {env.unwrapped} draws no pictures; leave the option out")
         self.envs: list[gym.Env[Any, Any]] = [*map(Screens, envs[:count]), *envs[count:]]
         self._folder = folder
 
@@ -95,7 +99,7 @@ class ScreenHook(Hook):
 
 
 def store_screens(envs: Sequence[gym.Env[Any, Any]], folder: Path) -> None:
-    """Write the pictures of an iteration as ``EPISODE-TURN.webp``, both counted from 0.
+    """Write the pictures of an iteration as ``EPISODE-TURN.webp``, both counted from 0; the last one is of the end.
 
     A rollout plays episode ``e`` in environment ``e % len(envs)``. A write error, such as a full disk, is logged as a
     warning and does not end the run.
@@ -108,7 +112,7 @@ def store_screens(envs: Sequence[gym.Env[Any, Any]], folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         for number, env in enumerate(envs):
             for played, pictures in enumerate(env.take() if isinstance(env, Screens) else []):
-                for turn, picture in enumerate(pictures):
+                for turn, picture in pictures.items():
                     folder.mkdir(parents=True, exist_ok=True)
                     name = f"{number + played * len(envs):04d}-{turn:03d}.webp"
                     (folder / name).write_bytes(picture)

@@ -1,4 +1,4 @@
-"""Pictures of the screen after each turn, and where they lie."""
+"""Pictures of the screens of episodes, and where they lie."""
 
 import io
 from pathlib import Path
@@ -15,36 +15,34 @@ from rlanything_agents.config import ConfigError, RunConfig
 from rlanything_agents.config.run import RolloutConfig
 from rlanything_agents.rollout.screens import WIDTH, Screens
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.runs.records import store_screens
+from rlanything_agents.runs.records import ScreenHook, store_screens
 
 
 def desktop() -> gym.Env[Any, Any]:
     return gym.make("RLAnything/OSWorld-v0", **SCRIPTED, observation="text", render_mode="rgb_array")
 
 
-def test_a_picture_is_the_screen_after_the_turn() -> None:
+def test_pictures_are_the_screens_on_which_actions_were_decided_and_the_last() -> None:
     env = Screens(desktop())
     env.reset(seed=0)
-    wanted = []
+    wanted = [env.render()]
     for key in ("a", "b"):
         env.step(f"pyautogui.press('{key}')")
         wanted.append(env.render())
     env.reset(seed=1)
-    ((first, second), third) = env.take()
-    assert third == []
-    for content, frame in zip((first, second), wanted, strict=True):
+    first, second = env.take()
+    assert (list(first), list(second)) == ([0, 1, 2], [0])
+    for content, frame in zip(first.values(), wanted, strict=True):
         picture = Image.open(io.BytesIO(content))
         assert (picture.format, picture.width) == ("WEBP", WIDTH)
-        assert isinstance(frame, np.ndarray)
-        small = np.asarray(Image.fromarray(frame).resize(picture.size), np.float64)
+        small = np.asarray(Image.fromarray(np.asarray(frame)).resize(picture.size), np.float64)
         assert np.abs(np.asarray(picture.convert("RGB"), np.float64) - small).mean() < 4
     assert env.take() == []
-    env.close()
 
 
-def test_an_environment_without_a_screen_is_refused() -> None:
+def test_an_environment_without_a_screen_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rollout\.screenshots"):
-        Screens(gym.make("RLAnything/AlfWorld-v0"))
+        ScreenHook([gym.make("RLAnything/AlfWorld-v0")], 1, RunFolder(tmp_path))
 
 
 def test_files_are_named_after_the_episodes_of_the_rollout(tmp_path: Path) -> None:
@@ -58,7 +56,8 @@ def test_files_are_named_after_the_episodes_of_the_rollout(tmp_path: Path) -> No
     folder.mkdir(parents=True)
     (folder / "9999-000.webp").write_bytes(b"of a run that was killed")
     store_screens([watched, other], folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["0000-000.webp", "0002-000.webp", "0002-001.webp"]
+    files = {"0000-000", "0000-001", "0002-000", "0002-001", "0002-002"}
+    assert {path.stem for path in folder.iterdir()} == files
     store_screens([watched, other], folder)
     assert not folder.exists()
     watched.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import os
@@ -13,12 +12,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from rlanything_agents.rollout.screens import packed
+from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.message import Image
-from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
 from rlanything_envs.verdict import command_of
 from rlanything_task_pools import Task
 
@@ -26,7 +23,7 @@ __all__ = ["RecordedConversation", "collect"]
 
 
 class RecordedConversation(Conversation):
-    """A conversation that writes ``TASK-SEED.json`` when an episode has ended, and a picture of each turn on a desktop.
+    """A conversation that writes ``TASK-SEED.json`` when an episode has ended, and the screens of one on a desktop.
 
     Args:
         folder: Where the files go.
@@ -37,18 +34,18 @@ class RecordedConversation(Conversation):
     def __init__(self, folder: Path, env: gym.Env[Any, Any] | str, **arguments: Any) -> None:
         super().__init__(env, **arguments)
         self._folder = folder
-        self._clicks = ClickFinder(self.env)
+        self.env = self._screens = Screens(self.env)
         self._name = ""
         self._record: dict[str, Any] = {}
 
     def start(self, task: Task | Mapping[str, Any] | str | None = None, *, seed: int | None = None) -> Turn:
         """Begin an episode and its record."""
+        self._screens.take()  # those of an episode without an end
         turn = super().start(task, seed=seed)
         self._name = f"{turn.info.get('task_id')}-{seed}"
         goal = str(turn.info.get("instruction") or turn.info.get("goal") or "")
         self._record = {"role": "benchmark", "task_id": turn.info.get("task_id"), "goal": goal}
         self._record |= {"opening": turn.text, "outcome": None, "error": "", "score": None, "turns": []}
-        self._clicks.reset()
         return turn
 
     def answer(self, text: str) -> Turn:
@@ -58,9 +55,7 @@ class RecordedConversation(Conversation):
         except InfrastructureError as error:
             self._write(error=str(error))
             raise
-        turns = self._record["turns"]
-        turns.append({"action": text, "observation": turn.text, "command": command_of(turn.info)})
-        self._keep_screen(text, len(turns) - 1, turn.screen)
+        self._record["turns"].append({"action": text, "observation": turn.text, "command": command_of(turn.info)})
         if turn.done:
             self._write(outcome=1 if turn.won else -1, score=turn.reward)
         return turn
@@ -69,19 +64,11 @@ class RecordedConversation(Conversation):
         """End the record: the agent has failed for a reason (`Outgrown`) that is not the environment's."""
         self._write(outcome=-1, score=0.0, outgrown=reason)
 
-    def _keep_screen(self, action: str, number: int, seen: Image | None) -> None:
-        clicks = self._clicks.find(action)
-        with contextlib.suppress(InfrastructureError):  # of a desktop that the action has broken there is no picture
-            client = getattr(self.env.unwrapped, "client", None)
-            if client is None:
-                return
-            screen = client.screenshot_array() if seen is None else seen.pixels
-            picture = packed(mark_clicks(screen, clicks))
-            self._folder.mkdir(parents=True, exist_ok=True)
-            (self._folder / f"{self._name}-{number:03d}.webp").write_bytes(picture)
-
     def _write(self, **end: Any) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
+        for pictures in self._screens.take():
+            for number, picture in pictures.items():
+                (self._folder / f"{self._name}-{number:03d}.webp").write_bytes(picture)
         write_atomically(self._folder / f"{self._name}.json", json.dumps({**self._record, **end}))
 
 

@@ -45,6 +45,7 @@ def read_episode(n: int, line: bytes) -> dict[str, Any]:
         "error": readable(record.get("error"), 10_000),
         "score": number(record.get("score")),
         "opening": readable(record.get("opening")),
+        "screen": "",
         "turns": [_turn(mapping(turn)) for turn in record["turns"][:MAX_TURNS]],
         "tests": [_test(mapping(test)) for test in sequence(record.get("tests"), MAX_JUDGEMENTS)],
         "verdicts": {

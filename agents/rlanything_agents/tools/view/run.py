@@ -193,7 +193,7 @@ class RunView:
         found = episodes.read_chunk(self.folder, _file(iteration), chunk)
         screens = {name.split(".")[0]: name for name in self.folder.names(f"screens/{iteration:04d}", _SCREENS)}
         for episode in found["episodes"] if screens else []:
-            for k, turn in enumerate(episode["turns"]):
+            for k, turn in enumerate([*episode["turns"], episode]):  # at last the screen of the end
                 turn["screen"] = screens.get(f"{episode['n']:04d}-{k:03d}", "")
         return found
 

@@ -289,7 +289,7 @@ def test_pictures_are_pictures(runs: Path, run: Path) -> None:
     kind, content = site.run(images[0])[0].image(images[0].removeprefix("r0/"))
     assert (kind, content[:4]) == ("image/webp", b"RIFF")
     chunk = get(site, "r0/episodes/1/0")["episodes"]
-    shown = [turn["screen"] for episode in chunk for turn in episode["turns"]]
+    shown = [turn["screen"] for episode in chunk for turn in [*episode["turns"], episode]]
     assert sum(map(bool, shown)) == sum(name.startswith("r0/screens/0001/") for name in images)
     assert all(turn["screen"] for episode in chunk[:4] for turn in episode["turns"])
     folder = run / "screens" / "0001"

@@ -37,7 +37,7 @@
       o ? h("span.progress", { title: o.finished ? "finished" : `${o.done} of ${o.planned} iterations` },
         o.finished ? RL.chip("finished", "solved") : [RL.bar(share, 64), h("span", `${o.done} of ${o.planned}`), RL.live ? h("i.pulse", { title: "new iterations appear by themselves" }) : null]) : null,
       h("span.grow"),
-      view ? h("nav", { "aria-label": "pages" }, TABS.map(([key, text]) => h("a", { href: RL.link(view.run, key),
+      view ? h("nav", { "aria-label": "pages" }, TABS.filter(([key]) => key !== "tasks" || !view.overview.benchmark).map(([key, text]) => h("a", { href: RL.link(view.run, key),
         "aria-current": (TAB_OF[name] || name) === key ? "page" : null }, text))) : null,
       h("button.tool", { type: "button", title: "light or dark (key t)", "aria-label": "light or dark", on: { click: turnTheme } }, "◐"),
       h("button.tool", { type: "button", title: "keys (key ?)", "aria-label": "keys", on: { click: help } }, "?")]);

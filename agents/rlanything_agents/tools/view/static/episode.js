@@ -20,19 +20,24 @@
       }));
   };
 
-  const turnRow = (turn, k, most, choose) => h("li.turn", { "data-row": true, tabindex: -1, on: { click: () => {
+  // A screen, which a click shows in its full size.
+  const picture = (view, where, name, alt) => (name ? h("a.shot", { href: location.hash, title: alt, on: { click: (event) => {
+    event.preventDefault();
+    RL.show(event.currentTarget.firstChild.cloneNode());
+  } } }, h("img.screen", { src: `data/${view.key}/screens/${String(where).padStart(4, "0")}/${name}`, alt, loading: "lazy" })) : null);
+
+  const turnRow = (view, where, turn, k, most, choose) => h("li.turn", { class: turn.screen ? "seen" : "", "data-row": true, tabindex: -1, on: { click: () => {
     if (!String(getSelection())) choose(k);
   } } },
   h("span.k", k + 1),
+  picture(view, where, turn.screen, `the screen of turn ${k + 1}, with a mark where it clicked`),
   h("div.said", turn.thought ? RL.text(turn.thought, "thought") : null,
     RL.text(turn.action, isProgram(turn.action) ? "action program" : "action"),
     turn.command && turn.command !== "ok" ? h("span.faint", turn.command) : null, turn.observation ? RL.text(turn.observation, "observation") : null),
   h("div.worth", RL.votes(turn.votes), most > 0 ? [h("span.number", { title: "advantage" }, RL.signed(turn.advantage)), RL.diverging(turn.advantage, most, 56)] : null));
 
-  const judgements = (view, where, turn, k, tests) => h("div",
+  const judgements = (turn, k, tests) => h("div",
     h("h2", `Turn ${k + 1}`),
-    turn.screen ? h("a", { href: location.hash, on: { click: (event) => { event.preventDefault(); RL.show(event.currentTarget.firstChild.cloneNode()); } } },
-      h("img.screen", { src: `data/${view.key}/screens/${String(where).padStart(4, "0")}/${turn.screen}`, alt: `the screen after turn ${k + 1}`, loading: "lazy" })) : null,
     h("dl.worth", h("div", h("dt", "integrated reward"), h("dd", RL.signed(turn.reward, 3))), h("div", h("dt", "advantage"), h("dd", RL.signed(turn.advantage, 3))),
       tests ? null : h("div", h("dt", "votes"), h("dd", turn.votes.length ? RL.signed(RL.mean(turn.votes.map((vote) => vote.score))) : "none"))),
     tests ? null : turn.votes.length ? h("ol.judgements", turn.votes.map((vote) => h("li", { class: vote.score > 0 ? "up" : vote.score < 0 ? "down" : "none" },
@@ -84,7 +89,7 @@
     const [first] = await whole(view, where, [index.episodes[place]]);
     const group = first.tests.length || Object.keys(first.verdicts).length ? await whole(view, where, briefs.slice(0, 64)) : [first];
     const turns = first.turns, most = Math.max(0, ...turns.map((turn) => Math.abs(turn.advantage ?? 0)));
-    const tests = first.tests.length > 0;
+    const tests = first.tests.length > 0, benchmark = view.overview.benchmark;
     const panel = h("aside.panel"), list = h("ol.turns");
     let shown = Math.min(turns.length - 1, Math.max(0, Number(at || 1) - 1));
 
@@ -96,30 +101,31 @@
       const row = list.children[shown];
       row.classList.add("here");
       bars.querySelector(`[data-turn="${shown}"]`)?.classList.add("here");
-      panel.replaceChildren(judgements(view, where, turns[shown], shown, tests));
+      panel.replaceChildren(judgements(turns[shown], shown, tests));
       if (!quiet) {
         row.scrollIntoView({ block: "nearest" });
         RL.quietly(RL.link(view.run, "episode", [where, n, shown + 1], query));
       }
     };
     const bars = skyline(turns, most, choose);
-    list.append(...turns.slice(0, MANY).map((turn, k) => turnRow(turn, k, most, choose)));
+    list.append(...turns.slice(0, MANY).map((turn, k) => turnRow(view, where, turn, k, most, choose)),
+      ...(first.screen && turns.length <= MANY ? [h("li.turn.seen", h("span.k"), picture(view, where, first.screen, "the screen at the end"), h("div.said.faint", "the end"))] : []));
     const other = (step) => index.episodes[place + step];
     const step = (by) => { if (other(by)) location.hash = RL.link(view.run, "episode", [where, other(by).n]); };
     const page = h("div.page.episode",
-      h("h1", h("a.up", { href: RL.link(view.run, "episodes", [where]) }, `Iteration ${where}`), ` episode ${n} `, RL.outcomeChip(first.outcome),
+      h("h1", h("a.up", { href: RL.link(view.run, "episodes", [where]) }, benchmark ? "Episodes" : `Iteration ${where}`), ` episode ${n} `, RL.outcomeChip(first.outcome),
         RL.chip(first.role, first.role), h("span.grow"),
         other(-1) ? h("a.more", { href: RL.link(view.run, "episode", [where, other(-1).n]), title: "key [" }, "← before") : null,
         other(1) ? h("a.more", { href: RL.link(view.run, "episode", [where, other(1).n]), title: "key ]" }, "next →") : null),
       h("p.goal", first.goal),
       h("div.facts.tight", h("div.fact", h("span", "its group"), RL.squares(view.run, where, briefs, { here: n })),
-        h("div.fact", h("span", "slot"), h("b", h("a", { href: RL.link(view.run, "slot", [first.slot]) }, first.slot))),
+        benchmark ? null : h("div.fact", h("span", "slot"), h("b", h("a", { href: RL.link(view.run, "slot", [first.slot]) }, first.slot))),
         RL.fact("turns", turns.length), RL.fact("score", RL.short(first.score)),
         h("div.fact", h("span", "task"), h("a.id", { href: RL.link(view.run, "episodes", ["all"], { task: first.task }) }, first.task)),
         turns.length > 1 && most > 0 ? h("div.fact.wide", h("span", "advantage of each turn"), bars) : null),
       first.error ? h("aside.problems", h("b", "The infrastructure failed: "), first.error) : null,
       first.opening ? h("details.inner.opening", { open: turns.length === 1 }, h("summary", "what the agent saw first"), RL.text(first.opening, "mono")) : null,
-      h("div.reader", turns.length ? list : RL.empty("The episode has no turns."), panel),
+      h("div.reader", { class: benchmark ? "alone" : "" }, turns.length ? list : RL.empty("The episode has no turns."), benchmark ? null : panel),
       tests ? matrix(view, where, group, n, first.tests) : null, verdicts(group, n, view, where));
     choose(shown, true);
     return { title: `episode ${n}`, node: page, up: RL.link(view.run, "episodes", [where]), step, move: (by) => choose(shown + by), steady: true,

@@ -18,22 +18,23 @@
         h("b", iteration), RL.bar(row ? row.success : null, 48), h("span.number", row ? RL.percent(row.success) : "")); }));
 
   const line = (view, iteration, group, all, fits) => {
+    const trained = !view.overview.benchmark;
     const first = group[0], best = group.find(fits);
     const counted = group.filter((brief) => brief.outcome !== null), solved = counted.filter((brief) => brief.outcome === 1).length;
     const turns = RL.mean(group.map((brief) => brief.turns)), reward = RL.mean(group.map((brief) => brief.reward));
     return h("tr", { "data-row": true },
       all ? h("td.number.faint", iteration) : null,
-      h("td.number", h("a", { href: RL.link(view.run, "slot", [first.slot]), title: "the slot's lineage" }, first.slot)),
-      h("td", RL.chip(first.role, first.role)),
+      trained ? [h("td.number", h("a", { href: RL.link(view.run, "slot", [first.slot]), title: "the slot's lineage" }, first.slot)),
+        h("td", RL.chip(first.role, first.role))] : null,
       h("td.goal", h("a.name", { href: RL.link(view.run, "episode", [iteration, best.n]) }, first.goal)),
       h("td", RL.squares(view.run, iteration, group, { fits })),
       h("td.number", h("b", `${solved}`), h("small", `of ${counted.length}`)), h("td.number", RL.short(turns)),
-      h("td.number", RL.signed(reward)), h("td.number", RL.signed(RL.mean(group.map((brief) => brief.votes)))));
+      trained ? [h("td.number", RL.signed(reward)), h("td.number", RL.signed(RL.mean(group.map((brief) => brief.votes))))] : null);
   };
 
-  const table = (all, rows) => h("div.scroll", h("table.list.groups", h("thead", h("tr", all ? h("th.number", "it.") : null,
-    h("th.number", "slot"), h("th", "role"), h("th", "task"), h("th", "episodes"), h("th.number", "solved"), h("th.number", "turns"),
-    h("th.number", { title: "mean integrated reward of the turns" }, "reward"), h("th.number", { title: "mean vote of the reward model" }, "votes"))), rows));
+  const table = (all, trained, rows) => h("div.scroll", h("table.list.groups", h("thead", h("tr", all ? h("th.number", "it.") : null,
+    trained ? [h("th.number", "slot"), h("th", "role")] : null, h("th", "task"), h("th", "episodes"), h("th.number", "solved"), h("th.number", "turns"),
+    trained ? [h("th.number", { title: "mean integrated reward of the turns" }, "reward"), h("th.number", { title: "mean vote of the reward model" }, "votes")] : null)), rows));
 
   // Fills a list from one iteration after the other until it is long enough; the rest on demand.
   const fill = (iterations, body, status, read) => {
@@ -60,6 +61,7 @@
 
   RL.pages.episodes = async (view, [given], query) => {
     const newest = view.overview.iterations[view.overview.iterations.length - 1];
+    const trained = !view.overview.benchmark;
     const where = given || (newest === undefined ? "all" : String(newest)), all = where === "all";
     const iterations = all ? [...view.overview.iterations].reverse() : view.overview.iterations.filter((one) => String(one) === where);
     const go = (change) => RL.replace(RL.link(view.run, "episodes", [where], { ...query, ...change }));
@@ -73,17 +75,17 @@
     const given_filter = (name) => (query[name] ? h("button.chip.filter", { type: "button", title: "show all again",
       on: { click: () => go({ [name]: "" }) } }, `${name} ${query[name]} ×`) : null);
     return {
-      title: all ? "episodes" : `iteration ${where}`, leave: stop,
+      title: all || !trained ? "episodes" : `iteration ${where}`, leave: stop,
       step: (step) => { const at = view.overview.iterations.indexOf(Number(where)) + step;
         if (!all && view.overview.iterations[at] !== undefined) location.hash = RL.link(view.run, "episodes", [view.overview.iterations[at]], query); },
-      node: h("div.page.split", side(view, where, query), h("div.body",
+      node: h(trained ? "div.page.split" : "div.page", trained ? side(view, where, query) : null, h("div.body",
         h("div.filters",
           RL.select("outcome", query.outcome || "", OUTCOMES, (value) => go({ outcome: value })),
-          RL.select("role", query.role || "", ROLES, (value) => go({ role: value })),
+          trained && RL.select("role", query.role || "", ROLES, (value) => go({ role: value })),
           given_filter("slot"), given_filter("task")),
         notes,
         view.overview.iterations.length ? null : RL.empty("The loop has not finished an iteration yet."),
-        table(all, body), status)),
+        table(all, trained, body), status)),
     };
   };
 }

@@ -24,13 +24,14 @@
       h("td.number", { class: change > 0 ? "good" : change < 0 ? "bad" : "" }, change === null ? "" : RL.signed(change, 1)));
   };
 
-  const results = (o) => {
+  const results = (o, run) => {
     if (!o.panels.length && !o.table.length) return null;
-    const panels = o.panels.map((panel) => result(`success, ${panel.name}`, `${RL.count(panel.points[0].episodes)} tasks`, panel.points));
+    const panels = o.panels.map((panel) => result(`success, ${panel.name}`, RL.plural(panel.points[0].episodes, "task"), panel.points));
     const measures = o.table.filter((line) => !o.panels.some((panel) => line.on.endsWith(`, ${panel.name}`)))
       .map((line) => [line, share(line.before), share(line.after)]).filter(([, before, after]) => before && after)
       .map(([line, before, after]) => result(line.what, line.on, [before, after], Number.parseFloat(line.change)));
-    return h("section.card", h("h2", o.benchmark ? "Benchmark" : o.finished ? "Before and after" : "Success so far"),
+    return h("section.card", h("h2", o.benchmark ? "Benchmark" : o.finished ? "Before and after" : "Success so far", " ",
+      o.benchmark ? h("a.more", { href: RL.link(run, "episodes") }, "all episodes →") : null),
       h("div.scroll", h("table.results", h("thead", h("tr", h("th"), h("th", "0 to 100 %, with 95 % intervals"),
         h("th.number", o.benchmark ? "" : "before"), h("th.number", o.benchmark ? "rate" : o.finished ? "after" : "last"),
         h("th.number", o.benchmark ? "" : "points"))),
@@ -90,7 +91,7 @@
     return {
       title: o.run || o.name,
       node: h("div.page", RL.problems(o.problems), head(o), health(o),
-        h("div.columns", results(o), beside),
+        h("div.columns", results(o, view.run), beside),
         xs.length ? h("section", h("h2", "Curves ", h("small", "click a point to read its episodes")),
           h("ul.small", o.reading.map((line) => h("li", line))),
           h("div.charts", evaluations(o, xs), judge(o), o.charts.map((chart) => RL.chart(chart, xs, open))))
