@@ -53,7 +53,7 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
         return result
 
     def take(self) -> list[dict[int, bytes]]:
-        """Return and drop the pictures since the last call: for each episode the WebP files by the number of the turn."""
+        """Return and drop the pictures since the last call: WebP files by the number of the turn, for each episode."""
         episodes, self._episodes = self._episodes, []
         return [{number: picture for number, picture in enumerate(each) if picture} for each in episodes]
 
