@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = [
     "changed_cells",
     "comparison_cells",
     "comparison_header",
+    "markdown_row",
     "success_text",
     "table_of",
     "write_report",
@@ -47,6 +49,29 @@ def table_of(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     rows = [cells(f"{part} {name}".strip(), row) for part, name, row in rows_of(summary)]
     used = [place for place in range(len(HEADER)) if place < ALWAYS or {row[place] for row in rows} - USUAL[place]]
     return [HEADER[place] for place in used], [[row[place] for place in used] for row in rows]
+
+
+def markdown_row(summary: Mapping[str, Any]) -> str:
+    """A row of the table in ``docs/results.md``: all that one needs to read the figure, and the command behind it."""
+    total, settings, panel = summary["total"], summary["settings"], summary["panel"]
+    setup = [f"{key}={value}" for key, value in settings["environment"].items()]
+    if total["tokens_out"]:
+        setup += [f"{key}={value}" for key, value in settings["chat"].items() if value is not None]
+    tokens = [_number(total[name]) for name in ("tokens_in", "tokens_out")]
+    command = re.sub(r" --(json|row|restart|out[= ]\S+|workers[= ]\S+)", "", summary["command"])
+    texts = (
+        summary["agent"],
+        f"{panel['name']} `{panel['hash']}`",
+        ", ".join(setup),
+        f"{success_text(total)}, {total['episodes']} episodes",
+        str(settings["seed"]),
+        _percent(total.get("readable")),
+        NOTHING if tokens == [NOTHING, NOTHING] else " / ".join(tokens),
+        _number(total["seconds"], 1),
+        summary["versions"].get("machine", NOTHING),
+        f"`{command}`",
+    )
+    return f"| {' | '.join(printable(text, 400).replace('|', chr(92) + '|') for text in texts)} |"
 
 
 def success_text(row: Mapping[str, Any]) -> str:

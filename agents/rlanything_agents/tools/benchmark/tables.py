@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import platform
 import statistics
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -71,14 +73,21 @@ def kind_of(task: Task) -> str:
 
 
 def versions(more: Sequence[str] = ()) -> dict[str, str]:
-    """Versions of Python, of the packages that every result depends on, and of ``more`` packages."""
-    found = {"python": platform.python_version()}
+    """The machine, and versions of Python, of the packages that every result depends on, and of ``more`` packages."""
+    found = {"machine": _machine(), "python": platform.python_version()}
     for name in (*PACKAGES, *more):
         try:
             found[name] = version(name)
         except PackageNotFoundError:  # used from a source tree
             found[name] = "unknown"
     return found
+
+
+def _machine() -> str:
+    """Processor, and the GPU where PyTorch has one in use."""
+    torch = sys.modules.get("torch")
+    gpu = f", {torch.cuda.get_device_name(0)}" if torch is not None and torch.cuda.is_available() else ""
+    return f"{os.cpu_count()} cores, {platform.machine()}{gpu}"
 
 
 def row_of(results: Sequence[Result], price: Price | None) -> dict[str, Any]:

@@ -78,6 +78,7 @@ def benchmark(
     ] = None,
     restart: Annotated[bool, typer.Option(help="Delete the results in the folder and begin again.")] = False,
     as_json: AsJson = False,
+    row: Annotated[bool, typer.Option("--row", help="Print the row of docs/results.md and nothing else.")] = False,
 ) -> None:
     """Run an agent on a pinned panel of tasks; success with intervals, steps, tokens, cost, seconds.
 
@@ -88,6 +89,7 @@ def benchmark(
     with plain_errors():
         from rlanything_agents.runs.progress import Reporter
         from rlanything_agents.tools.benchmark.errors import BenchmarkError
+        from rlanything_agents.tools.benchmark.report import markdown_row
         from rlanything_agents.tools.benchmark.runner import run_benchmark
         from rlanything_agents.tools.cli.options import key_values, open_panel
         from rlanything_agents.tools.cli.output import error_console
@@ -127,6 +129,8 @@ def benchmark(
             raise typer.Exit(130) from None
         if as_json:
             print_json(summary)
+        elif row:
+            typer.echo(markdown_row(summary))
         else:
             _show(summary, folder)
         rate = summary["total"]["rate"]

@@ -15,6 +15,7 @@ from rlanything_agents.tools.cli import app
 from rlanything_task_pools.panel import Panel
 
 Invoke = Callable[..., Result]
+ROOT = Path(__file__).resolve().parents[4]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -42,6 +43,18 @@ def test_from_two_benchmarks_to_their_comparison(invoke: Invoke) -> None:
     assert "tasks lost: 2" in compared.stdout
     assert "environment" in compared.stdout
     assert "-100.0" in compared.stdout
+    row = invoke(*EASY, "--agent", "expert", "--row").stdout
+    cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
+    assert cells[:4] == [
+        "expert",
+        f"alfworld-easy `{found['panel']['hash']}`",
+        "max_episode_steps=50",
+        "100.0 % [34.2, 100.0], 2 episodes",
+    ]
+    page = (ROOT / "docs" / "results.md").read_text().splitlines()
+    header = next(line for line in page if line.startswith("| agent"))
+    assert len(cells) == len(header.strip("|").split("|"))
+    assert "--row" not in cells[-1]
     assert json.loads(invoke("compare", out, "short", "--json").stdout)["mcnemar"] == {"gained": 0, "lost": 2, "p": 0.5}
 
 
