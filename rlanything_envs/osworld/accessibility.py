@@ -12,9 +12,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from xml.parsers import expat
 
-__all__ = ["Element", "line_of", "linearise", "read_elements", "worth_reading"]
+__all__ = ["Element", "Line", "linearise", "read_elements", "relevant"]
 
 _MOST_CHARACTERS = 16_000_000
 _MOST_ELEMENTS = 20_000
@@ -88,8 +89,24 @@ def read_elements(xml: str) -> list[Element]:
     return [element for element in reader.found if element is not None]
 
 
+class Line(NamedTuple):
+    """An element, and the line that tells of it."""
+
+    element: Element
+    text: str
+
+
 def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000, max_text: int = 400) -> str:
-    """The relevant elements, one a line: role, name, text, centre and states.
+    """The lines of `relevant`; a last line says how many elements are not shown."""
+    lines, left_out = relevant(xml, max_elements=max_elements, max_characters=max_characters, max_text=max_text)
+    more = [f"({left_out} more elements are not shown)"] if left_out else []
+    return "\n".join([*(line.text for line in lines), *more])
+
+
+def relevant(
+    xml: str, *, max_elements: int = 200, max_characters: int = 12_000, max_text: int = 400
+) -> tuple[list[Line], int]:
+    """The relevant elements with a line each: role, name, text, centre and states; and the number of those left out.
 
     ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. A button without a name has
     that of its neighbour: ``toggle-button beside "Column" (627, 232)``. Left out are mere containers, elements that
@@ -97,13 +114,13 @@ def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000
 
     Args:
         xml: the tree in OSWorld's vocabulary.
-        max_elements: most lines; a last line says how many elements are not shown. Those of the active window, and
-            of what it has popped up, go first.
-        max_characters: most characters of the whole, that last line not counted.
+        max_elements: most lines. Those of the active window, and of what it has popped up, are chosen first; the lines
+            are in the order of the tree.
+        max_characters: most characters of all lines.
         max_text: most characters of a name or text, at least 1; of a terminal's text the last ones are shown.
     """
     windows = _windows(read_elements(xml))
-    shown: list[list[str]] = [[] for _ in windows]
+    shown: list[list[Line]] = [[] for _ in windows]
     count = length = left_out = 0
     for number in _by_importance(windows):
         window = windows[number].elements
@@ -111,17 +128,14 @@ def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000
             if left_out or count == max_elements:
                 left_out += 1
                 continue
-            line = line_of(element, max_text, window)
-            if length + len(line) + 1 > max_characters:
+            line = Line(element, _line_of(element, max_text, window))
+            if length + len(line.text) + 1 > max_characters:
                 left_out += 1
                 continue
             shown[number].append(line)
             count += 1
-            length += len(line) + 1
-    lines = [line for each in shown for line in each]
-    if left_out:
-        lines.append(f"({left_out} more elements are not shown)")
-    return "\n".join(lines)
+            length += len(line.text) + 1
+    return [line for each in shown for line in each], left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +152,7 @@ def _windows(elements: Sequence[Element]) -> list[_Window]:
     for element in elements:
         if element.role in _WINDOWS:
             found.append(_Window(element.role, "active" in element.states))
-        if worth_reading(element):
+        if _worth_reading(element):
             found[-1].elements.append(element)
     return found
 
@@ -155,7 +169,7 @@ def _by_importance(windows: Sequence[_Window]) -> list[int]:
     return sorted(range(len(windows)), key=rank)
 
 
-def worth_reading(element: Element) -> bool:
+def _worth_reading(element: Element) -> bool:
     """Whether an element says or does something: mere containers and empty cells do not."""
     if element.role in _CONTAINERS or element.width <= 0 or element.height <= 0:
         return False
@@ -188,7 +202,7 @@ def _neighbour(element: Element, window: Sequence[Element]) -> str:
     return name
 
 
-def line_of(element: Element, max_text: int, window: Sequence[Element] = ()) -> str:
+def _line_of(element: Element, max_text: int, window: Sequence[Element] = ()) -> str:
     """An element in a line, with at most `max_text` characters of its name and of its text.
 
     One without either is named by its neighbour among the elements of its window.

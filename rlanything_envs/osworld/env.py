@@ -15,7 +15,7 @@ import gymnasium as gym
 
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, SettingError, Unreadable
 from rlanything_envs.osworld import messages
-from rlanything_envs.osworld.accessibility import Element
+from rlanything_envs.osworld.accessibility import Line
 from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, brief_action, read_action
 from rlanything_envs.osworld.ahead import Ahead
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
@@ -586,7 +586,7 @@ class _Episode:
     acted: bool = False
     pause: Limit | None = None
     """Since the last action."""
-    marks: Sequence[Element] = ()
+    marks: Sequence[Line] = ()
     """Elements that the agent has seen with a number."""
 
 

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from rlanything_envs.osworld import messages
-from rlanything_envs.osworld.accessibility import Element, linearise
+from rlanything_envs.osworld.accessibility import Line, linearise
 from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.desktop.observation import Observation, Pixels
 from rlanything_envs.osworld.marks import draw_marks, list_marks, marked
@@ -83,8 +83,8 @@ class View:
             {name: picture if name == "screenshot" else Unicode(OBSERVATIONS[name]) for name in self.names}
         )
 
-    def marks(self, seen: Observation | None) -> list[Element]:
-        """The elements with a mark, in the order of their numbers; none where marks are not observed."""
+    def marks(self, seen: Observation | None) -> list[Line]:
+        """The elements with a mark, with their lines, in the order of their numbers; none without this observation."""
         return marked((seen and seen.accessibility_tree) or "", self._screen) if self.marked else []
 
     def told(
@@ -94,7 +94,7 @@ class View:
         message: str,
         turn: int,
         left: int,
-        marks: Sequence[Element] = (),
+        marks: Sequence[Line] = (),
     ) -> Any:
         """The observation for the agent.
 
@@ -104,7 +104,7 @@ class View:
             message: result of the last action.
             turn: number of turns used.
             left: number of turns left.
-            marks: the elements with a mark.
+            marks: the elements with a mark, and their lines.
         """
         tree = (seen and seen.accessibility_tree) or ""
         texts = {
@@ -126,7 +126,7 @@ class View:
             return messages.later(message, lines, left)
         return messages.opening(instruction, self._manual, lines, left)
 
-    def _pixels(self, seen: Observation | None, marks: Sequence[Element]) -> Pixels:
+    def _pixels(self, seen: Observation | None, marks: Sequence[Line]) -> Pixels:
         pixels = self.black() if seen is None or seen.screenshot is None else seen.screenshot
         return draw_marks(pixels, marks) if marks else pixels
 

@@ -9,16 +9,16 @@ from osworld_tasks import make
 from scripted_desktop import SCRIPTED
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.accessibility import Element
+from rlanything_envs.osworld.accessibility import Element, Line, linearise
 from rlanything_envs.osworld.marks import draw_marks, list_marks, marked, with_marks
 
-SAVE = Element("push-button", "Save", "", "", 100, 50, 40, 20, frozenset({"enabled"}))
-NAME = Element("text", "Name", "", "", 30, 90, 60, 20, frozenset({"enabled", "editable"}))
+SAVE = Line(Element("push-button", "Save", "", "", 100, 50, 40, 20, frozenset({"enabled"})), "the button")
+NAME = Line(Element("text", "Name", "", "", 30, 90, 60, 20, frozenset({"enabled", "editable"})), "the field")
 MARKED = {**SCRIPTED, "screen": [800, 600], "observation": ["screenshot", "marks", "instruction", "message"]}
 
 
 def test_marks_are_drawn_and_listed_with_their_numbers() -> None:
-    assert list_marks([SAVE, NAME]) == '1 push-button "Save" (100, 50)\n2 text "Name" (30, 90) editable'
+    assert list_marks([SAVE, NAME]) == "1 the button\n2 the field"
     white = np.full((120, 160, 3), 255, np.uint8)
     drawn = draw_marks(white, [SAVE, NAME])
     assert (drawn[40, 80:121] == (225, 29, 72)).all(), "the upper edge of the first box"
@@ -34,12 +34,20 @@ def test_code_gets_the_places_that_it_names() -> None:
             with_marks(code, [SAVE, NAME])
 
 
-def test_what_is_off_the_screen_has_no_mark() -> None:
+def test_marks_and_text_agree_and_what_is_off_the_screen_has_no_mark() -> None:
     shown = 'xmlns:st="https://accessibility.ubuntu.example.org/ns/state" st:showing="true" st:enabled="true"'
-    place = 'xmlns:cp="https://accessibility.ubuntu.example.org/ns/component" cp:size="(10, 10)"'
-    tree = f'<desktop-frame><push-button name="a" {shown} {place} cp:screencoord="(10, 10)"/>'
-    tree += f'<push-button name="b" {shown} {place} cp:screencoord="(900, 10)"/></desktop-frame>'
-    assert [element.name for element in marked(tree, (800, 600))] == ["a"]
+    place = 'xmlns:cp="https://accessibility.ubuntu.example.org/ns/component" cp:size="(10, 10)" cp:screencoord='
+    tree = f"<desktop-frame><label name='Size' {shown} {place}'(10, 10)'/><push-button {shown} {place}'(30, 10)'/>"
+    tree += f"<push-button name='far' {shown} {place}'(900, 10)'/>"
+    tree += f"<frame name='new' {shown} st:active='true' {place}'(0, 100)'>"
+    tree += "".join(f"<push-button name='{n}' {shown} {place}'(20, 200)'/>" for n in range(199)) + "</frame>"
+    lines = linearise(tree + "</desktop-frame>").split("\n")
+    assert lines[0] == 'frame "new" (5, 105) active', "its 200 lines leave no room for the window behind"
+    assert [line.text for line in marked(tree + "</desktop-frame>", (800, 600))] == lines[:-1]
+    assert [line.text for line in marked(tree.partition("<frame")[0] + "</desktop-frame>", (800, 600))] == [
+        'label "Size" (15, 15)',
+        'push-button beside "Size" (35, 15)',
+    ]
 
 
 def test_an_episode_with_marks() -> None:
