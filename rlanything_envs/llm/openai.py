@@ -161,11 +161,15 @@ class OpenAIGenerator:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
 
+    def _prompt(self, prompt: Prompt, at: int) -> Prompt:
+        """A copy of a prompt; a subclass accepts more than services do. See `wire.check_prompt`."""
+        return wire.check_prompt(prompt, at)
+
     def _start(
         self, prompts: Sequence[Prompt], params: SamplingParams
     ) -> concurrent.futures.Future[list[list[Completion]]]:
         self.endpoint.key()
-        batch = _Batch([wire.check_prompt(prompt, at) for at, prompt in enumerate(prompts)], params)
+        batch = _Batch([self._prompt(prompt, at) for at, prompt in enumerate(prompts)], params)
         if self.recorded is not None:
             batch.found = self.recorded.take(batch.prompts, params)
         with self._lock:

@@ -109,7 +109,7 @@ _WORDED = re.compile("|".join(f"(?:{wording})" for wording in WORDINGS), re.IGNO
 class Choice:
     """One completion as the service sent it; ``error`` is the reason where ``finish_reason`` is ``error``.
 
-    ``fields`` is the JSON object of the choice, unchecked, for fields of particular services.
+    ``fields`` is the JSON object of the choice before that of the answer, unchecked, for fields of particular services.
     """
 
     text: str
@@ -281,7 +281,9 @@ def parse_answer(body: bytes) -> Answer:
     choices = content.get("choices")
     if not isinstance(choices, list) or not choices:
         raise RequestFailed("MalformedAnswer", "the answer's 'choices' is not a list of at least one")
-    return Answer(tuple(_choice(choice, at) for at, choice in enumerate(choices)), _usage(content.get("usage")))
+    return Answer(
+        tuple(_choice(choice, at, content) for at, choice in enumerate(choices)), _usage(content.get("usage"))
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -305,7 +307,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _choice(choice: Any, at: int) -> Choice:
+def _choice(choice: Any, at: int, answer: Mapping[str, Any]) -> Choice:
     if not isinstance(choice, dict):
         raise RequestFailed("MalformedAnswer", f"choice {at} is not an object")
     if "text" in choice:
@@ -320,12 +322,12 @@ def _choice(choice: Any, at: int) -> Choice:
     if not isinstance(text, str):
         raise RequestFailed("MalformedAnswer", f"choice {at}: its text is a JSON {type(text).__name__}")
     text = text.encode(errors="replace").decode()  # half of a surrogate pair is the model's word, not a broken answer
-    reason = choice.get("finish_reason")
+    reason, fields = choice.get("finish_reason"), {**answer, **choice}
     if reason == "length":
-        return Choice(text, "length", fields=choice)
+        return Choice(text, "length", fields=fields)
     if reason in ("content_filter", "error", "abort"):
         return Choice(text, "error", f"the service ended the completion with finish_reason {reason!r}")
-    return Choice(text, "stop", fields=choice)
+    return Choice(text, "stop", fields=fields)
 
 
 def _usage(usage: Any) -> Usage | None:

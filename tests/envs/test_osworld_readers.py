@@ -3,6 +3,8 @@
 import ast
 import json
 import time
+from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from rlanything_envs.osworld.clicks import Click, clicks_of
 from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.messages import how_to_act
 from rlanything_envs.osworld.readers import READERS
+from rlanything_envs.osworld.readers.computer_use import written
+from rlanything_task_pools.osworld import DOMAIN, keys
 
 SCREEN = (1920, 1080)
 
@@ -311,3 +315,29 @@ def test_long_answers_take_no_time(name: str, part: str) -> None:
         with pytest.raises(Unreadable):
             reading(name, text)
         assert time.process_time() - begin < 1
+
+
+def test_demonstrations_are_written_as_they_are_read() -> None:
+    """The keys of generated tasks press the same in both forms, in answers that have room for their calls."""
+    done: list[tuple[str, ...]] = []
+    hands = SimpleNamespace(
+        press=lambda key, presses=1: done.extend([("key", key)] * presses),
+        hotkey=lambda *keys: done.append(("keys", *keys)),
+        write=lambda text: done.append(("text", text)),
+    )
+
+    def pressed(codes: Iterable[str]) -> list[tuple[str, ...]]:
+        done.clear()
+        for code in codes:
+            exec(code, {"pyautogui": hands, "time": SimpleNamespace(sleep=lambda _: None)})
+        return [*done]
+
+    lines = [line for seed in range(40) for line in keys(DOMAIN.generate(seed))]
+    answers = [answer for line in lines for answer in written(line)]
+    assert any("sleep" in line for line in lines)
+    assert pressed(reading("computer_use", answer).code for answer in answers) == pressed(lines)
+    assert len(answers) > len(lines), "an answer has eight calls at most"
+    assert [reading("computer_use", *written(word)).word for word in ("DONE", "FAIL")] == ["DONE", "FAIL"]
+    for other in ("pyautogui.click(1, 2)", "x = 1", "import os"):
+        with pytest.raises(ValueError, match=r"no call|no action"):
+            written(other)

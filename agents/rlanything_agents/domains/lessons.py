@@ -12,10 +12,12 @@ import numpy as np
 from rlanything_agents.config import RunConfig
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.step_prompts import Judgement, StepPrompts
+from rlanything_agents.rollout.episode import told
 from rlanything_agents.rollout.renderer import Renderer, Turn
 from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.rollout.trajectory import Step, Trajectory, outcome_of
 from rlanything_agents.training.imitation import Row, row_of
+from rlanything_envs.llm.generator import SeenPrompt
 from rlanything_envs.verdict import command_of
 from rlanything_task_pools import Task
 
@@ -97,7 +99,7 @@ class Lessons(Protocol):
 
 
 def demonstrate(
-    expert: Callable[[int], Expert],
+    expert: Callable[[int, Any], Expert],
     renderer: Renderer,
     env: gym.Env[Any, Any],
     tasks: Sequence[Any],
@@ -109,7 +111,7 @@ def demonstrate(
     """Roll out the domain's expert, and keep the episodes that it solved.
 
     Args:
-        expert: Makes the expert of an episode from its seed.
+        expert: Makes the expert of an episode from its seed and its task.
         renderer: Renders the episodes for the model that imitates them.
         env: Environment of all episodes, one after the other.
         tasks: Values for ``reset(options={"task": ...})``, one per episode.
@@ -119,33 +121,39 @@ def demonstrate(
 
     Returns:
         For each solved episode a row for turns whose prompts continue each other: one row where the transcript only
-        grows. Answers are learnt; messages and deliberate mistakes are context only.
+        grows, a row for each turn where prompts have screens. Answers are learnt; messages and deliberate mistakes are
+        context only.
     """
     rows = []
     for number, task in enumerate(tasks):
         own = int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
-        rows += _demonstration(expert(own), renderer, env, task, max_steps)
+        rows += _demonstration(expert(own, task), renderer, env, task, max_steps)
         if progress is not None:
             progress(1)
     return rows
 
 
 def _demonstration(expert: Expert, renderer: Renderer, env: gym.Env[Any, Any], task: Any, max_steps: int) -> list[Row]:
-    opening, info = env.reset(options={"task": task})
+    seen, info = env.reset(options={"task": task})
+    opening, screen = told(seen, first=True)
     observation, turns, rows = opening, list[Turn](), list[Row]()
     for _ in range(max_steps):
         move = expert.act(observation, info)
         plain = renderer.view.name == "full" and move.plain
         answer = renderer.answer(plain or move.thought, move.action)
-        prompt = renderer.prompt(opening, turns)
-        read = rows.pop() if rows and prompt[: len(rows[-1].ids)] == rows[-1].ids else Row([], [])
-        context = prompt[len(read.ids) :]
+        prompt = renderer.prompt(opening, turns, screen)
+        images = prompt.images if isinstance(prompt, SeenPrompt) else ()
+        ids = list(prompt)
+        continues = rows and not images and ids[: len(rows[-1].ids)] == rows[-1].ids
+        read = rows.pop() if continues else Row([], [])
+        context = ids[len(read.ids) :]
         learnt = [False] * len(context) + [move.exemplary] * len(answer)
-        rows.append(Row([*read.ids, *context, *answer], read.learnt + learnt))
-        observation, _, terminated, truncated, info = env.step(move.action)
+        rows.append(Row([*read.ids, *context, *answer], read.learnt + learnt, images))
+        seen, _, terminated, truncated, info = env.step(move.action)
         if terminated or truncated:
             return [row for row in rows if any(row.learnt)] if outcome_of(info)[0] == 1 else []
-        turns.append((answer, Step(move.thought, move.action, observation, command_of(info))))
+        observation, after = told(seen)
+        turns.append((answer, Step(move.thought, move.action, observation, command_of(info), screen=after)))
     return []
 
 

@@ -4,7 +4,7 @@ environment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -26,6 +26,7 @@ __all__ = ["ExpertLessons", "StepSupervision", "Supervision", "get_step_supervis
 SUPERVISED = {
     "alfworld": "rlanything_agents.domains.alfworld.supervision",
     "coding": "rlanything_agents.domains.coding.supervision",
+    "osworld": "rlanything_agents.domains.osworld.oracle",
 }
 """Domain -> module of its ``SUPERVISION``. Any other domain trains without one: see `StepSupervision`."""
 
@@ -65,13 +66,24 @@ class StepSupervision:
         """
         raise ConfigError("the domain has no demonstrator: leave the warm start's lessons off")
 
+    def experts(self, config: RunConfig) -> Callable[[int, Any], Expert]:
+        """Function from the seed and the task of an episode to its expert, for the actions of a run.
+
+        Raises:
+            ConfigError: The domain has no expert for them.
+        """
+        return lambda seed, task: self.expert(seed)
+
     def heuristic_labels(self, trajectory: Trajectory) -> list[Judgement]:
         """Judgements of every step, from the messages alone, for the warm start of a judge.
 
         Raises:
             ConfigError: The domain has no heuristic labels.
         """
-        raise ConfigError("the domain has no heuristic labels: leave the warm start's lessons off")
+        raise ConfigError(
+            "the domain has no heuristic labels for reward_model.lessons: leave them out, or set judge.answers to "
+            "forecasts, which learn how episodes end"
+        )
 
     def true_labels(self, payload: Mapping[str, Any], trajectory: Trajectory) -> list[int] | None:
         """True labels from the state of the world, one per step; None where the domain has none. They measure a judge
@@ -134,7 +146,7 @@ class ExpertLessons:
         tasks = school.train_tasks("demonstrations", settings.demonstrations)
         with school.reporter.stage("Demonstrations", len(tasks)) as stage:
             return demonstrate(
-                self.supervision.expert,
+                self.supervision.experts(school.config),
                 school.actor.renderer,
                 school.envs[0],
                 tasks,

@@ -23,12 +23,15 @@ class Controls:
     Args:
         endpoint: Endpoint of the server; control paths are relative to the parent of its ``/v1``.
         retries: Attempts, pauses and time limit of a request.
+
+    Attributes:
+        root: Address that the paths follow.
     """
 
     def __init__(self, endpoint: Endpoint, retries: Retries) -> None:
         self.endpoint, self.retries = endpoint, retries
         url = urlsplit(endpoint.base_url)
-        self._root = f"{url.scheme}://{url.netloc}{url.path.rstrip('/').removesuffix('/v1')}"
+        self.root = f"{url.scheme}://{url.netloc}{url.path.rstrip('/').removesuffix('/v1')}"
         self._loop: BackgroundLoop | None = None
         self._client: Any = None
         self._lock = threading.Lock()
@@ -45,7 +48,7 @@ class Controls:
                 from rlanything_envs.llm.client import Client
 
                 self._loop, self._client = BackgroundLoop("vllm controls"), Client(self.endpoint)
-            answer = self._loop.submit(self._with_retries(self._root + path, body))
+            answer = self._loop.submit(self._with_retries(self.root + path, body))
         return answer.result()
 
     def close(self) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from transformers import PreTrainedTokenizerBase
 
-from rlanything_agents.config import ConfigError
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.transformers import TransformersGenerator
-from rlanything_agents.models.image_reader import image_reader
+from rlanything_agents.models.image_reader import ImageReader
 from rlanything_envs.llm.generator import TextGenerator
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ def open_engine(
     Raises:
         MissingExtra: The engine's package is not installed.
         MissingKey: The environment variable of the key holds characters that no key has.
-        ConfigError: The model sees, and a server is to generate for it.
         ValueError: The engine does not support the model or the tokenizer.
     """
     if config.kind == "vllm":
@@ -62,24 +60,22 @@ def open_engine(
         return VLLMGenerator(model, tokenizer, config, folder / role, context)
     server = config.server(role) if config.kind == "vllm_server" else None
     if server is not None:
-        if image_reader(model) is not None:
-            raise ConfigError(
-                f"engine.{role}: a server gets no images so far, and this model sees: choose engine.kind vllm, or "
-                "transformers"
-            )
         from rlanything_agents.engines.vllm_server import VLLMServerGenerator
 
         return VLLMServerGenerator(server, model, tokenizer, folder / role, sleeps=config.sleeps)
     return TransformersGenerator(model, tokenizer)
 
 
-def open_served(config: EngineConfig, role: str, tokenizer: PreTrainedTokenizerBase) -> ServedGenerator | None:
+def open_served(
+    config: EngineConfig, role: str, tokenizer: PreTrainedTokenizerBase, images: ImageReader | None = None
+) -> ServedGenerator | None:
     """Open a generator on the server of `open_engine`, for processes that do not train; None if a role has no server.
 
     Args:
         config: Kind of the engine, and its settings.
         role: ``policy`` or ``judge``.
         tokenizer: Tokenizer of the role's model.
+        images: How that model reads images; None for one that reads text alone.
 
     Raises:
         MissingExtra: The package openai is not installed.
@@ -90,4 +86,4 @@ def open_served(config: EngineConfig, role: str, tokenizer: PreTrainedTokenizerB
         return None
     from rlanything_agents.engines.vllm_client import ServedGenerator
 
-    return ServedGenerator(server, tokenizer)
+    return ServedGenerator(server, tokenizer, images)

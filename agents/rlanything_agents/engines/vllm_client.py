@@ -17,16 +17,20 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import ServerConfig
-from rlanything_agents.engines.completions import CompletionReader, token_prompts
+from rlanything_agents.engines.completions import CompletionReader, banned, images_of_prompts, token_prompts
 from rlanything_agents.engines.controls import Controls, read_object
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature, seeded
+from rlanything_agents.models.image_reader import ImageReader
 from rlanything_envs.llm import wire
 from rlanything_envs.llm.endpoint import Endpoint, Retries
 from rlanything_envs.llm.errors import EndpointRefused, RequestFailed
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt
 from rlanything_envs.llm.openai import OpenAIGenerator
 
-__all__ = ["ServedGenerator", "ServedWeights", "VLLMClient", "WeightsLost", "read_tops"]
+__all__ = ["GENERATE", "ServedGenerator", "ServedWeights", "VLLMClient", "WeightsLost", "read_tops"]
+
+GENERATE = "/inference/v1/generate"
+"""Endpoint for token ids with images; ``--enable-scale-out`` opens it."""
 
 _NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """Neutral parameters of each request; the server's defaults come from the checkpoint's ``generation_config.json``."""
@@ -75,6 +79,7 @@ class VLLMClient(OpenAIGenerator):
 
     Args:
         server: Address, served model and limits.
+        images: How the model reads images; None for one that reads text alone.
 
     Raises:
         MissingExtra: The package openai is not installed.
@@ -84,7 +89,7 @@ class VLLMClient(OpenAIGenerator):
     trainable = True
     _reader: CompletionReader
 
-    def __init__(self, server: ServerConfig) -> None:
+    def __init__(self, server: ServerConfig, images: ImageReader | None = None) -> None:
         endpoint = Endpoint(
             model=server.model,
             base_url=server.base_url,
@@ -96,6 +101,7 @@ class VLLMClient(OpenAIGenerator):
         )
         super().__init__(endpoint, retries=RETRIES)
         self._controls = Controls(endpoint, self.retries)
+        self._images = images
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.endpoint.model!r}, base_url={self.endpoint.base_url!r})"
@@ -120,7 +126,11 @@ class VLLMClient(OpenAIGenerator):
 
         Seeds depend on the place of a prompt, as with an engine in this process.
         """
-        ids = token_prompts(prompts, self._reader.vocabulary)
+        images = images_of_prompts(prompts, self._images)
+        ids = [
+            SeenPrompt.of(own, seen)
+            for own, seen in zip(token_prompts(prompts, self._reader.vocabulary), images, strict=True)
+        ]
         if params.seed is not None and not params.seeds:
             seeds = tuple(own.seed or 0 for own in seeded(params, len(ids)))
             params = replace(params, seed=None, seeds=seeds)
@@ -143,36 +153,46 @@ class VLLMClient(OpenAIGenerator):
             return mark in names
         return bool(self._read("/weight_info").get("weight_version") == mark)
 
+    def _prompt(self, prompt: Prompt, at: int) -> Prompt:
+        return prompt  # `_completions` has checked it
+
     def _request(self, prompt: Prompt, params: SamplingParams, n: int, seed: int | None) -> tuple[str, dict[str, Any]]:
-        path, body = super()._request(prompt, params, n, seed)
-        fields = {
-            "model": self.served.mark if self.served.adapters else self.endpoint.model,
+        path, body = super()._request(prompt.ids if isinstance(prompt, SeenPrompt) else prompt, params, n, seed)
+        model = self.served.mark if self.served.adapters else self.endpoint.model
+        bias = banned(self._images) or {}
+        fields: dict[str, Any] = {
             "top_k": params.top_k,
             "logprobs": params.odds,
-            "return_token_ids": True,
-            "return_tokens_as_token_ids": params.odds > 0,
             "stop_token_ids": [self._reader.end],
             "ignore_eos": True,
             "skip_special_tokens": False,
         }
         if (expression := self._reader.expression(params)) is not None:
             fields["structured_outputs"] = {"regex": expression}
-            fields["logit_bias"] = {str(token): value for token, value in self._reader.bias.items()}
-        return path, body | _NEUTRAL | fields
+            bias |= self._reader.bias
+        if bias or expression is not None:
+            fields["logit_bias"] = {str(token): value for token, value in bias.items()}
+        body |= _NEUTRAL | fields
+        if isinstance(prompt, SeenPrompt) and self._images is not None:
+            parts = [{"type": "image_url", "url": self._images.data_url(image)} for image in prompt.images]
+            ids = self._images.collapsed(prompt.ids, prompt.images)
+            settings = {name: value for name, value in body.items() if name not in ("model", "prompt")}
+            path = f"{self._controls.root}{GENERATE}"
+            body = {"token_ids": ids, "content_parts": parts, "sampling_params": settings, "output_mode": "text"}
+        else:
+            body["return_tokens_as_token_ids"] = params.odds > 0
+        return path, body | {"model": model, "return_token_ids": True}
 
     def _completion(self, prompt: Prompt, choice: wire.Choice, params: SamplingParams) -> Completion:
-        ids: Any = prompt
+        ids: Any = prompt.ids if isinstance(prompt, SeenPrompt) else prompt
         fields, version = choice.fields, self.version
         if choice.error is not None:
             return self._reader.error(ids, choice.error, version)
         if fields.get("prompt_token_ids") != ids:
             return self._reader.error(ids, "MalformedAnswer: the server read another prompt", version)
-        logprobs = fields.get("logprobs")
-        values = logprobs.get("token_logprobs") if isinstance(logprobs, dict) else None
-        tops = read_tops(logprobs) if params.odds else ()
-        return self._reader.read(
-            ids, fields.get("token_ids"), values, fields.get("finish_reason"), params, version, tops
-        )
+        values, reason = _logprobs(fields.get("logprobs")), fields.get("finish_reason")
+        tops = read_tops(fields.get("logprobs")) if params.odds else ()
+        return self._reader.read(ids, fields.get("token_ids"), values, reason, params, version, tops)
 
     def _read(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a control request, and return the JSON object of the answer."""
@@ -209,10 +229,13 @@ class ServedGenerator(VLLMClient):
     Args:
         server: Address, served model and limits.
         tokenizer: Tokenizer of the model.
+        images: How the model reads images; None for one that reads text alone.
     """
 
-    def __init__(self, server: ServerConfig, tokenizer: PreTrainedTokenizerBase) -> None:
-        super().__init__(server)
+    def __init__(
+        self, server: ServerConfig, tokenizer: PreTrainedTokenizerBase, images: ImageReader | None = None
+    ) -> None:
+        super().__init__(server, images)
         self._tokenizer = tokenizer
         self._served: ServedWeights | None = None
 
@@ -261,3 +284,13 @@ def read_tops(logprobs: Any) -> list[dict[int, float]]:
         {int(name): value for name, value in top.items() if _ID.fullmatch(name) and type(value) in (int, float)}
         for top in named
     ]
+
+
+def _logprobs(found: Any) -> Any:
+    """Log-probabilities of the sampled ids, from those of ``/v1/completions`` or of `GENERATE`; unchecked."""
+    if not isinstance(found, dict):
+        return None
+    content = found.get("content")
+    if not isinstance(content, list):
+        return found.get("token_logprobs")
+    return [item.get("logprob") if isinstance(item, dict) else None for item in content]

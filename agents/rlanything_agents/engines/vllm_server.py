@@ -2,8 +2,8 @@
 read, in shared memory if the server is on this machine.
 
 Written for vLLM 0.32, started with ``VLLM_SERVER_DEV_MODE=1`` (or, for adapters, with ``--enable-lora`` and
-``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``). These endpoints let anybody who reaches the server change its weights: keep it
-in a network of your own.
+``VLLM_ALLOW_RUNTIME_LORA_UPDATING=1``), and with ``--enable-scale-out`` for a model that sees. These endpoints let
+anybody who reaches the server change its weights: keep it in a network of your own.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines.completions import LEAST, CompletionReader
 from rlanything_agents.engines.handover import PROBE_PARAMS, reset_with_retries
 from rlanything_agents.engines.vllm import EngineFailed, check_temperature
-from rlanything_agents.engines.vllm_client import ServedWeights, VLLMClient, read_tops
+from rlanything_agents.engines.vllm_client import GENERATE, ServedWeights, VLLMClient, read_tops
 from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 from rlanything_agents.engines.weights import Weights
+from rlanything_agents.models.image_reader import image_reader
 from rlanything_envs.llm.choices import Repeat, pattern
 from rlanything_envs.llm.errors import EndpointRefused, RequestFailed
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
@@ -89,7 +90,7 @@ class VLLMServerGenerator(VLLMClient):
         *,
         sleeps: bool = False,
     ) -> None:
-        super().__init__(server)
+        super().__init__(server, image_reader(model))
         self.sleeps = sleeps
         self._weights = Weights(folder, model, tokenizer, same_machine=on_this_machine(server.base_url))
         self._tokenizer = tokenizer
@@ -203,6 +204,8 @@ class VLLMServerGenerator(VLLMClient):
         self._load("/collective_rpc", lambda path: {"method": method, "kwargs": {"weights_path": path}})
         if not reset_with_retries(lambda: self._read("/reset_prefix_cache", {}).get("success") is True):
             raise EngineFailed(f"{self!r} did not reset its prefix cache after a change of weights: do others use it?")
+        if self._images is not None:  # what it saw with the weights before
+            self._command("/reset_encoder_cache", {})
         self._command("/update_weight_version", {"new_version": mark})
 
     def _load(self, request: str, body: Callable[[str], dict[str, Any]]) -> None:
@@ -252,8 +255,15 @@ class VLLMServerGenerator(VLLMClient):
 
         Raises:
             EngineFailed: Ids or log-probabilities are missing, temperature changes the log-probabilities, or the server
-                does not keep to a form.
+                does not keep to a form; or the model sees, and the server reads no token ids with images.
         """
+        if self._images is not None:
+            try:
+                self._command(GENERATE, {"token_ids": [self._reader.end], "sampling_params": {"max_tokens": 1}})
+            except EngineFailed as error:
+                if _unreached(error):
+                    raise
+                raise EngineFailed(f"{self!r} reads no images ({error}): start it with --enable-scale-out") from error
         first, second = (self._tops(temperature, 5) for temperature in (1.0, 2.0))
         if any(abs(first[token] - second[token]) > _SAME for token in first.keys() & second.keys()):
             raise EngineFailed(

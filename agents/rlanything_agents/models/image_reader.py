@@ -13,10 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from PIL import Image as Picture
 from transformers import PretrainedConfig
-from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil, smart_resize
 
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_envs.message import Image
@@ -48,6 +49,7 @@ class ImageReader:
     def __init__(self, processor: Qwen2VLImageProcessorPil, token_id: int, model_type: str = "qwen3_vl") -> None:
         self.processor, self.token_id, self._model_type = processor, token_id, model_type
         self._patches = lru_cache(maxsize=KEPT)(self._read)  # by PNG: an image's own hash would keep its pixels
+        self._urls = lru_cache(maxsize=KEPT)(lambda png: Image(np.asarray(self.resized(Image(png)))).data_url)
 
     def __deepcopy__(self, memo: Any) -> ImageReader:
         """Itself: a copy of a model reads images alike."""
@@ -59,12 +61,8 @@ class ImageReader:
         Raises:
             CheckpointError: It is 200 times as long as wide, or more.
         """
-        width, height = image.size
-        try:
-            patches: int = self.processor.get_number_of_image_patches(height, width, {})
-        except ValueError as error:
-            raise CheckpointError(f"an image of {width}x{height} cannot be read: {error}") from error
-        return patches // int(self.processor.merge_size) ** 2
+        width, height = self._size(image)
+        return width * height // int(self.processor.patch_size * self.processor.merge_size) ** 2
 
     def expanded(self, ids: Sequence[int], images: Sequence[Image]) -> list[int]:
         """Ids with as many placeholders of each image as it has tokens, in place of one.
@@ -87,9 +85,11 @@ class ImageReader:
 
     def resized(self, image: Image) -> Picture.Image:
         """The image in the size in which a model reads it, for an engine that reads images by code of its own."""
-        _, rows, columns = self._patches(image.png)[1]
-        side = self.processor.patch_size
-        return _opened(image.png).resize((columns * side, rows * side), Picture.Resampling(self.processor.resample))
+        return _opened(image.png).resize(self._size(image), Picture.Resampling(self.processor.resample))
+
+    def data_url(self, image: Image) -> str:
+        """The image in that size as the data URL of a PNG, for an engine behind HTTP."""
+        return self._urls(image.png)
 
     def inputs(self, ids: torch.Tensor, images: Sequence[Image]) -> dict[str, torch.Tensor]:
         """Arguments of a forward pass besides its ids.
@@ -121,6 +121,22 @@ class ImageReader:
             "size": {name: int(value) for name, value in dict(own.size).items() if value},
         }
         (folder / "video_preprocessor_config.json").write_text(json.dumps(video, indent=2), encoding="utf-8")
+
+    def _size(self, image: Image) -> tuple[int, int]:
+        """Width and height in pixels in which a model reads an image."""
+        width, height = image.size
+        own, limits = self.processor, dict(self.processor.size)
+        try:
+            rows, columns = smart_resize(
+                height,
+                width,
+                own.patch_size * own.merge_size,
+                min_pixels=limits["shortest_edge"],
+                max_pixels=limits["longest_edge"],
+            )
+        except ValueError as error:
+            raise CheckpointError(f"an image of {width}x{height} cannot be read: {error}") from error
+        return columns, rows
 
     def _read(self, png: bytes) -> tuple[torch.Tensor, tuple[int, int, int]]:
         """Patches of an image, and their numbers in time and in both directions."""

@@ -109,6 +109,7 @@ def make_seeing_model(folder: Path, size: SmallConfig, seed: int, *, image_token
 def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     # `model.save_pretrained` writes nothing in training processes other than the first, and each makes its own model.
     folder.mkdir(parents=True, exist_ok=True)
+    model.config.architectures = [type(model).__name__]  # without it vLLM takes the folder for an embedding model
     model.config.save_pretrained(folder)
     model.generation_config.save_pretrained(folder)
     weights = {name: value for name, value in model.state_dict().items() if name != "lm_head.weight"}  # tied

@@ -62,7 +62,7 @@ class ModelCopy:
         with TemporaryDirectory(prefix="models-") as folder:
             checkpoint = checkpoint_of(config, role, Path(folder))
             template = load_template(checkpoint)
-            self._server = open_served(config.engine, role, template.tokenizer)
+            self._server = open_served(config.engine, role, template.tokenizer, template.images)
             self._model = None
             if self._server is None:
                 self._model = load_model(checkpoint, template.tokenizer, seed_of(config.seed, role, "weights"))

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 
 import rlanything_envs  # noqa: F401  (registers the environments)
-from rlanything_agents.config import CheckpointConfig, ConfigError, RunConfig
+from rlanything_agents.config import ConfigError, RunConfig
 from rlanything_envs.views import View, get_view, make_env
 from rlanything_task_pools import get_domain
 
@@ -38,29 +38,18 @@ def make_envs(config: RunConfig, count: int, **more: Any) -> list[gym.Env[Any, A
     return [make_env(env_id, config.view, disable_env_checker=True, **arguments) for _ in range(count)]
 
 
-def check_eyes(config: RunConfig, env: gym.Env[Any, Any], sees: bool) -> None:
-    """Check that the policy can read the screens of its environment, and that nothing in the run would lose them.
+def check_eyes(env: gym.Env[Any, Any], sees: bool) -> None:
+    """Check that the policy can read the screens of its environment.
 
     Args:
-        config: Settings of the run.
         env: One of its environments.
         sees: Whether the policy reads images.
 
     Raises:
         ConfigError: Names the key that has to change.
     """
-    if "screenshot" not in getattr(env.observation_space, "spaces", {}):
-        return
-    if not sees:
+    if "screenshot" in getattr(env.observation_space, "spaces", {}) and not sees:
         raise ConfigError(
             "environment.observation holds screenshots, and the policy reads text alone: give policy a checkpoint that "
             "sees, or set environment.observation to text"
         )
-    if config.rollout.ahead:
-        raise ConfigError(
-            "rollout.ahead stores episodes as text in a checkpoint, and those of a policy that sees have screens: "
-            "leave it out"
-        )
-    for key, model in config.models.items():
-        if isinstance(model, CheckpointConfig) and model.lessons:
-            raise ConfigError(f"{key}.lessons: demonstrations have no screens yet: leave it out for a policy that sees")

@@ -72,7 +72,7 @@ class Episode:
         except INFRASTRUCTURE as error:
             self.fail(error)
             return
-        self.opening, self.screen = _told(observation, first=True)
+        self.opening, self.screen = told(observation, first=True)
         self.first_message = str(self.info.get("message", ""))
         self.prompt_ids = self.renderer.opening(self.opening, self.screen)
 
@@ -120,7 +120,7 @@ class Episode:
         finally:
             self.worked += time.monotonic() - begun
         message = str(self.info.get("message", ""))
-        observation, screen = _told(observation)
+        observation, screen = told(observation)
         self.steps.append(Step(thought, action, observation, command_of(self.info), message, screen))
         self.score = float(reward)
         self.done = terminated or truncated
@@ -190,7 +190,7 @@ class Episode:
         self.allowed += [None] * len(ids)
 
 
-def _told(observation: Any, *, first: bool = False) -> tuple[str, Image | None]:
+def told(observation: Any, *, first: bool = False) -> tuple[str, Image | None]:
     """Text and screen of an observation. Of a screen the PNG alone is kept, a fiftieth of the bytes of its pixels."""
     parts = parts_of(observation, first)
     screen = next(iter(images_of(parts)), None)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.runs.storage import write_atomically
+from rlanything_agents.runs.storage import storing, write_atomically
 from rlanything_envs.curriculum import Assignment, TrialRole
+from rlanything_envs.message import Image
 from rlanything_task_pools import TaskPool
 
 __all__ = ["AheadBatch"]
 
-FILE = "ahead.json"
+FILE, SCREENS = "ahead.json", "ahead.screens.zip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,12 @@ class AheadBatch:
             _StoredGroup(given.slot, given.task.id, given.role, group)
             for given, group in zip(self.assignments, self.groups, strict=True)
         ]
-        write_atomically(folder / FILE, json.dumps(_STORED.dump_python(groups)))
+        screens: dict[bytes, int] = {}  # each once, as its PNG: a window shows it in several turns
+        text = json.dumps(_STORED.dump_python(groups), default=lambda png: screens.setdefault(png, len(screens)))
+        with storing(folder / SCREENS), zipfile.ZipFile(folder / SCREENS, "w") as file:
+            for png, number in screens.items():
+                file.writestr(str(number), png)
+        write_atomically(folder / FILE, text)
 
     @classmethod
     def load(cls, folder: Path, pool: TaskPool) -> AheadBatch | None:
@@ -49,7 +57,13 @@ class AheadBatch:
         file = folder / FILE
         if not file.exists():
             return None
-        groups = _STORED.validate_python(json.loads(file.read_text(encoding="utf-8")))
+        with zipfile.ZipFile(folder / SCREENS) as screens:
+            images = [Image(screens.read(str(number))) for number in range(len(screens.namelist()))]
+
+        def seen(value: dict[str, Any]) -> Any:
+            return images[value["source"]] if value.keys() == {"source"} else value
+
+        groups = _STORED.validate_python(json.loads(file.read_text(encoding="utf-8"), object_hook=seen))
         return cls(
             [Assignment(group.slot, pool.task(group.task), group.role) for group in groups],
             [group.episodes for group in groups],
@@ -65,4 +79,4 @@ class _StoredGroup:
 
 
 _STORED = TypeAdapter(list[_StoredGroup], config=ConfigDict(arbitrary_types_allowed=True))
-"""Screens are no part of it: `RunConfig` refuses to play a policy that sees ahead."""
+"""A screen is the number of its PNG in `SCREENS`, as ``{"source": 3}``."""

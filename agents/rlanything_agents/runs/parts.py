@@ -58,7 +58,7 @@ class RunParts:
         supervision = get_supervision(config.domain)
         envs = make_envs(config, config.rollout.environments or config.rollout.tasks * config.rollout.rollouts)
         learners = Learners(config, folder.path / "models")
-        check_eyes(config, envs[0], learners.actor.renderer.template.images is not None)
+        check_eyes(envs[0], learners.actor.renderer.template.images is not None)
         reviewer = supervision.reviewer(config, learners.judge_model)
         return cls(config, folder, reporter, domain, supervision, learners, envs, reviewer)
 

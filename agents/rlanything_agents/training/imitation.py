@@ -15,9 +15,12 @@ from torch.nn import functional
 from transformers import PreTrainedModel
 
 from rlanything_agents.engines.batching import like_length
+from rlanything_agents.models.image_reader import image_inputs, image_reader, whole_model
 from rlanything_agents.models.master_weights import MasterAdamW
 from rlanything_agents.models.pretrained import trained
 from rlanything_agents.training.errors import TrainingError
+from rlanything_envs.llm.generator import SeenPrompt
+from rlanything_envs.message import Image
 
 __all__ = ["Row", "fit", "row_of"]
 
@@ -33,15 +36,18 @@ class Row:
     Attributes:
         ids: Token ids.
         learnt: For each token whether it enters the loss; the others are context.
+        images: Images of the context, in the order of their placeholders.
     """
 
     ids: list[int]
     learnt: list[bool]
+    images: tuple[Image, ...] = ()
 
 
 def row_of(prompt: Sequence[int], answer: Sequence[int]) -> Row:
-    """Make a row that imitates the answer after its prompt."""
-    return Row([*prompt, *answer], [False] * len(prompt) + [True] * len(answer))
+    """Make a row that imitates the answer after its prompt, which may have images."""
+    images = prompt.images if isinstance(prompt, SeenPrompt) else ()
+    return Row([*prompt, *answer], [False] * len(prompt) + [True] * len(answer), images)
 
 
 def fit(
@@ -149,12 +155,14 @@ class _State:
 
 def _gradient(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: int | None) -> float:
     """Add the gradient of a batch's mean loss per learnt token; returns that loss."""
-    decoder, head = model.get_decoder(), model.get_output_embeddings()
+    sees = image_reader(model) is not None
+    decoder, head = whole_model(model).model if sees else model.get_decoder(), model.get_output_embeddings()
     weight = max(1, sum(sum(row.learnt[1:]) for row in batch))
     loss = 0.0
     for part in _parts(batch, micro_batch_tokens):
         ids, learnt = _pad(part, model.device)
-        hidden = decoder(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
+        images = image_inputs(model, ids[:, :-1], [image for row in part for image in row.images])
+        hidden = decoder(input_ids=ids[:, :-1], use_cache=False, **images).last_hidden_state
         logits, following = head(hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]]
         share = functional.cross_entropy(logits, following, reduction="sum") / weight
         share.backward()  # type: ignore[no-untyped-call]

@@ -7,8 +7,10 @@ to 1000; those of Qwen2.5-VL are pixels of the picture that it reads (``relative
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
@@ -29,7 +31,7 @@ from rlanything_envs.osworld.readers.calls import (
     word_of,
 )
 
-__all__ = ["MANUAL", "read"]
+__all__ = ["MANUAL", "read", "written"]
 
 MANUAL = """\
 Send one action a message, as a tool call:
@@ -43,6 +45,8 @@ Send one action a message, as a tool call:
 
 _EXAMPLE = '<tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>'
 _BEGIN, _END = "<tool_call>", "</tool_call>"
+_WAITS_S = 2.0
+"""Seconds of a wait between two calls."""
 
 
 def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
@@ -61,6 +65,45 @@ def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
     if not calls:
         return word_of(said, _EXAMPLE)
     return run([part for call in calls for part in _steps(call)], screen, scale)
+
+
+def written(code: str) -> list[str]:
+    """The answers that do what code of keys, texts and pauses does: the reverse of `read`, for demonstrations.
+
+    Args:
+        code: Calls of ``pyautogui.press``, ``hotkey`` and ``write``, and of ``time.sleep``, with constants; or DONE or
+            FAIL.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if code in ("DONE", "FAIL"):
+        return [_answer([{"action": "terminate", "status": "success" if code == "DONE" else "failure"}])]
+    calls: list[dict[str, Any]] = []
+    for line in ast.parse(code).body:
+        match line:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(module), name), args, keywords)):
+                values = [ast.literal_eval(value) for value in args]
+                times = [ast.literal_eval(word.value) for word in keywords if word.arg == "presses"]
+            case _:
+                raise ValueError(f"{ast.unparse(line)!r:.80} is no call")
+        match module, name:
+            case "pyautogui", "press":
+                calls += [{"action": "key", "keys": values}] * (times[0] if times else 1)
+            case "pyautogui", "hotkey":
+                calls.append({"action": "key", "keys": values})
+            case "pyautogui", "write":
+                calls.append({"action": "type", "text": values[0]})
+            case "time", "sleep":
+                calls += [{"action": "wait", "time": _WAITS_S}] * math.ceil(values[0] / _WAITS_S)
+            case _:
+                raise ValueError(f"computer_use has no action for {module}.{name}")
+    return [_answer(calls[first : first + MOST_CALLS]) for first in range(0, len(calls), MOST_CALLS)]
+
+
+def _answer(calls: Sequence[Mapping[str, Any]]) -> str:
+    named = [json.dumps({"name": "computer_use", "arguments": call}, ensure_ascii=False) for call in calls]
+    return "\n".join(f"{_BEGIN}\n{call}\n{_END}" for call in named)
 
 
 def _calls(text: str) -> list[Mapping[str, Any]]:

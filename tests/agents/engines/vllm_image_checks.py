@@ -10,16 +10,21 @@ import pytest
 import torch
 from seeing import screen
 from vllm_models import SIZE, TOLERANCE, VLLM
+from vllm_served import serving, training
 
 from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines.handover import WeightsDiffer
-from rlanything_agents.engines.vllm import VLLMGenerator
+from rlanything_agents.engines.vllm import EngineFailed, VLLMGenerator
+from rlanything_agents.engines.vllm_client import ServedGenerator
+from rlanything_agents.engines.vllm_server import VLLMServerGenerator
 from rlanything_agents.models.image_reader import image_inputs, vision_weights
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.models.small import make_seeing_model
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_envs.llm import SamplingParams
-from rlanything_envs.llm.generator import SeenPrompt
+from rlanything_envs.llm.choices import OneOf
+from rlanything_envs.llm.generator import SeenPrompt, TextGenerator
 from rlanything_envs.message import Image, Part
 
 
@@ -32,10 +37,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ChatTemplate]:
     return load_model(config, template.tokenizer, seed=0), template
 
 
-@pytest.fixture(scope="module")
-def generator(made: tuple[Any, ChatTemplate], tmp_path_factory: pytest.TempPathFactory) -> Iterator[VLLMGenerator]:
+@pytest.fixture(scope="module", params=["in this process", "server"])
+def generator(
+    request: pytest.FixtureRequest, made: tuple[Any, ChatTemplate], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[VLLMGenerator | VLLMServerGenerator]:
     model, template = made
-    engine = VLLMGenerator(model, template.tokenizer, VLLM, tmp_path_factory.mktemp("engine") / "policy")
+    folder = tmp_path_factory.mktemp("engine")
+    if request.param == "server":
+        server = training(model.name_or_path, "policy", folder / "log", more=("--enable-scale-out",))
+        config = ServerConfig(base_url=server.base_url, model="policy")
+        with serving(server), VLLMServerGenerator(config, model, template.tokenizer, folder / "policy") as client:
+            yield client
+        return
+    engine = VLLMGenerator(model, template.tokenizer, VLLM, folder / "policy")
     yield engine
     engine.close()
 
@@ -57,7 +71,7 @@ def prompts(template: ChatTemplate) -> list[list[int] | SeenPrompt]:
     ]
 
 
-def is_from(made: tuple[Any, ChatTemplate], generator: VLLMGenerator, version: int) -> None:
+def is_from(made: tuple[Any, ChatTemplate], generator: TextGenerator, version: int) -> None:
     """Assert that samples have the log-probabilities that the model itself gives them."""
     model, template = made
     asked = prompts(template)
@@ -77,11 +91,20 @@ def is_from(made: tuple[Any, ChatTemplate], generator: VLLMGenerator, version: i
             assert sample.logprobs == pytest.approx(own.tolist(), abs=TOLERANCE)
 
 
-def test_samples_are_those_of_the_model(made: tuple[Any, ChatTemplate], generator: VLLMGenerator) -> None:
+def hand_over(model: Any, generator: VLLMGenerator | VLLMServerGenerator, version: int) -> None:
+    generator.update_weights(model, version)
+    generator.wake()  # a server takes them at its next use
+
+
+def test_samples_are_those_of_the_model(
+    made: tuple[Any, ChatTemplate], generator: VLLMGenerator | VLLMServerGenerator
+) -> None:
     is_from(made, generator, 0)
 
 
-def test_new_weights_arrive_with_the_tower(made: tuple[Any, ChatTemplate], generator: VLLMGenerator) -> None:
+def test_new_weights_arrive_with_the_tower(
+    made: tuple[Any, ChatTemplate], generator: VLLMGenerator | VLLMServerGenerator
+) -> None:
     model, _ = made
     torch.manual_seed(1)
     with torch.no_grad():
@@ -92,7 +115,10 @@ def test_new_weights_arrive_with_the_tower(made: tuple[Any, ChatTemplate], gener
 
 
 def test_a_tower_that_was_not_handed_over_is_noticed(
-    made: tuple[Any, ChatTemplate], generator: VLLMGenerator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    made: tuple[Any, ChatTemplate],
+    generator: VLLMGenerator | VLLMServerGenerator,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """The probe with an image has another probability, though those of text are right."""
     model, _ = made
@@ -110,7 +136,34 @@ def test_a_tower_that_was_not_handed_over_is_noticed(
 
     monkeypatch.setattr(model, "save_pretrained", without_tower)
     with pytest.raises(WeightsDiffer):
-        generator.update_weights(model, 2)
+        hand_over(model, generator, 2)
     monkeypatch.undo()
-    generator.update_weights(model, 3)
+    hand_over(model, generator, 3)
     is_from(made, generator, 3)
+
+
+def test_other_processes_see_through_the_same_server(
+    made: tuple[Any, ChatTemplate], generator: VLLMGenerator | VLLMServerGenerator
+) -> None:
+    _, template = made
+    if isinstance(generator, VLLMGenerator):
+        return
+    config = ServerConfig(base_url=generator.endpoint.base_url, model="policy")
+    with ServedGenerator(config, template.tokenizer, template.images) as other:
+        other.take(generator.serve())
+        is_from(made, other, generator.version)
+    forms = SamplingParams(12, n=2, seed=5, form=OneOf(("left", "right")))
+    for samples in generator.generate(prompts(template), forms):
+        assert {sample.text for sample in samples} <= {"left", "right"}
+
+
+def test_a_server_that_reads_no_images_is_refused(made: tuple[Any, ChatTemplate], tmp_path: Path) -> None:
+    model, template = made
+    server = training(model.name_or_path, "policy", tmp_path / "log")
+    config = ServerConfig(base_url=server.base_url, model="policy")
+    with (
+        serving(server),
+        VLLMServerGenerator(config, model, template.tokenizer, tmp_path / "policy") as client,
+        pytest.raises(EngineFailed, match="start it with --enable-scale-out"),
+    ):
+        client.wake()

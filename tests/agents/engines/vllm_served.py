@@ -18,7 +18,7 @@ import vllm_models  # noqa: F401 (sets variables of the environment)
 
 from rlanything_agents.engines.vllm_worker import WORKER_EXTENSION
 
-START_S = 300
+START_S = 900
 """Most seconds until a server listens; some 30 on an idle core."""
 
 
@@ -109,6 +109,7 @@ def serving(*servers: Served) -> Iterator[None]:
             server.kill()
 
 
-def training(folder: Path | str, name: str, log: Path, dtype: str = "float32") -> Served:
+def training(folder: Path | str, name: str, log: Path, dtype: str = "float32", more: tuple[str, ...] = ()) -> Served:
     """A server that takes all weights of a model from a trainer."""
-    return Served(folder, name, log, ("--worker-extension-cls", WORKER_EXTENSION), dtype, VLLM_SERVER_DEV_MODE="1")
+    options = ("--worker-extension-cls", WORKER_EXTENSION, *more)
+    return Served(folder, name, log, options, dtype, VLLM_SERVER_DEV_MODE="1")

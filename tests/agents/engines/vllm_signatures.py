@@ -36,6 +36,7 @@ FIELDS = {
     "LoRARequest": ("lora/request.py", "LoRARequest"),
     "CompletionOutput": ("outputs.py", "CompletionOutput"),
     "Logprob": ("logprobs.py", "Logprob"),
+    "GenerateRequest": ("entrypoints/scale_out/token_in_token_out/protocol.py", "GenerateRequest"),
     "CompletionRequest": ("entrypoints/openai/completion/protocol.py", "CompletionRequest"),
     "CompletionResponse": ("entrypoints/openai/completion/protocol.py", "CompletionResponse"),
     "CompletionResponseChoice": ("entrypoints/openai/completion/protocol.py", "CompletionResponseChoice"),
@@ -50,6 +51,7 @@ FIELDS = {
 ROUTES = (
     "entrypoints/openai/completion/api_router.py",
     "entrypoints/openai/models/api_router.py",
+    "entrypoints/scale_out/token_in_token_out/api_router.py",
     "entrypoints/serve/dev/cache/api_router.py",
     "entrypoints/rl/online/api_router.py",
     "entrypoints/serve/dev/rpc/api_router.py",

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from safetensors.torch import load_file
+from seeing import screen
 from small_runs import SHORT
 
 from rlanything_agents.config import ConfigError, RunConfig, WorkersConfig
@@ -33,6 +34,7 @@ from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.learner import Learner
 from rlanything_envs.curriculum import Assignment
+from rlanything_envs.message import Image
 from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 
@@ -178,19 +180,22 @@ def episodes() -> st.SearchStrategy[Trajectory]:
     numbers, texts = st.floats(), st.text(max_size=4)
     ids = st.integers(0, 2**31)
     allowed = st.none() | st.lists(ids, max_size=3).map(tuple)
+    pictures = st.sampled_from([screen(0, width, 8) for width in range(1, 5)]).map(lambda one: Image(one.png))
     turns = st.builds(
         PromptedTurn,
         st.lists(ids, max_size=2),
         st.lists(ids, max_size=2),
         st.lists(numbers, max_size=2),
         st.none() | st.lists(allowed, max_size=2),
+        st.lists(pictures, max_size=2).map(tuple),
     )
+    steps = st.builds(Step, texts, texts, texts, texts, texts, st.none() | pictures)
     return st.builds(
         Trajectory,
         task_id=texts,
         tag=texts,
         opening=texts,
-        steps=st.lists(st.builds(Step, texts, texts, texts, texts, texts), max_size=2).map(tuple),
+        steps=st.lists(steps, max_size=2).map(tuple),
         outcome=st.sampled_from([1, -1, None]),
         error=texts,
         score=numbers,
@@ -202,6 +207,7 @@ def episodes() -> st.SearchStrategy[Trajectory]:
         turns=st.lists(turns, max_size=2).map(tuple),
         message=texts,
         overlong=st.booleans(),
+        screen=st.none() | pictures,
     )
 
 

@@ -11,20 +11,23 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import seeing
 import torch
 from families import template, tokenizer
+from seeing import model_and_template, screen
 from transformers import PreTrainedModel
 
-from rlanything_agents.config import CheckpointConfig, SmallConfig
+from rlanything_agents.config import CheckpointConfig, RunConfig, SmallConfig
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
 from rlanything_agents.domains.alfworld.supervision import SUPERVISION
-from rlanything_agents.domains.lessons import demonstrate, judge_rows
+from rlanything_agents.domains.lessons import Move, demonstrate, judge_rows
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.models.image_reader import image_inputs, vision_weights
 from rlanything_agents.models.small import small_model
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.step_judge import StepJudge, parse_score
-from rlanything_agents.reward_models.step_prompts import PLAIN, FullStepPrompts, ShortStepPrompts
+from rlanything_agents.reward_models.step_prompts import PLAIN, FullStepPrompts, Judgement, ShortStepPrompts
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Step, Trajectory
@@ -40,6 +43,7 @@ Games = Callable[..., list[Task]]
 Envs = list[gym.Env[str, str]]
 TEMPLATE = template("small")
 CONFIG = CheckpointConfig(checkpoint="small", max_tokens=32, context=4096)
+EXPERTS = SUPERVISION.experts(RunConfig(name="x"))
 RENDERER = Renderer(TEMPLATE, get_view("RLAnything/AlfWorld-v0", "short"), CONFIG)
 assert SUPERVISION.form is not None
 PROMPTS = ShortStepPrompts(TEMPLATE, SUPERVISION.judge_texts, SUPERVISION.form)
@@ -56,7 +60,7 @@ def generator(model: PreTrainedModel) -> ChatGenerator:
 
 @pytest.fixture(scope="module")
 def rows(envs: Envs, games: Games) -> list[Row]:
-    return demonstrate(SUPERVISION.expert, RENDERER, envs[0], games(60), max_steps=40, seed=0)
+    return demonstrate(EXPERTS, RENDERER, envs[0], games(60), max_steps=40, seed=0)
 
 
 def aimless(env: gym.Env[str, str], tasks: list[Task]) -> list[Trajectory]:
@@ -107,7 +111,7 @@ def test_demonstrations_teach_answers_and_only_answers(rows: list[Row]) -> None:
 
 
 def test_demonstrations_are_deterministic(envs: Envs, games: Games, rows: list[Row]) -> None:
-    again, other = (demonstrate(SUPERVISION.expert, RENDERER, envs[1], games(6), max_steps=40, seed=s) for s in (0, 1))
+    again, other = (demonstrate(EXPERTS, RENDERER, envs[1], games(6), max_steps=40, seed=s) for s in (0, 1))
     assert again == rows[: len(again)]
     assert other != rows[: len(other)]
 
@@ -115,7 +119,7 @@ def test_demonstrations_are_deterministic(envs: Envs, games: Games, rows: list[R
 @pytest.mark.parametrize("history", [0, 2])
 def test_with_a_window_the_same_answers_are_learnt(history: int, envs: Envs, games: Games, rows: list[Row]) -> None:
     renderer = Renderer(TEMPLATE, get_view("RLAnything/AlfWorld-v0", "short"), CONFIG, history)
-    windowed = demonstrate(SUPERVISION.expert, renderer, envs[1], games(6), max_steps=40, seed=0)
+    windowed = demonstrate(EXPERTS, renderer, envs[1], games(6), max_steps=40, seed=0)
     answers = [answer for row in windowed for answer in learnt(row)]
     assert answers == [answer for row in rows for answer in learnt(row)][: len(answers)]
     assert len(windowed) > 6 * 4
@@ -207,7 +211,7 @@ def test_pretrained_models_imitate_plain_words(full_envs: Envs, envs: Envs, game
     found = {}
     for view, env in (("full", full_envs[0]), ("short", envs[0])):
         renderer = Renderer(template("qwen2.5"), get_view("RLAnything/AlfWorld-v0", view), config)
-        taught = demonstrate(SUPERVISION.expert, renderer, env, games(12), max_steps=40, seed=0)
+        taught = demonstrate(EXPERTS, renderer, env, games(12), max_steps=40, seed=0)
         assert len(taught) > 7
         found[view] = learnt_texts(taught, "qwen2.5")
         sentence = r"I [A-Za-z' ,]+\.\nAction: " if view == "full" else "(find|get|need|put|light|drop) [a-z]+: "
@@ -229,6 +233,44 @@ def test_judgements_of_the_full_view_are_sentences(envs: Envs, games: Games) -> 
     assert len(texts) == 40
     assert all(re.fullmatch(r"(The|It) [a-z ,]+\. \\boxed\{-?1\}", text, re.I) for text in texts), texts
     assert {parse_score(text) for text in texts} == {1, -1}
+
+
+class Namer:
+    """Answers the same, and errs first."""
+
+    def act(self, observation: str, info: Any) -> Move:
+        return Move("", "the blue one", exemplary="said" in observation)
+
+
+@pytest.mark.parametrize("tokens", [None, 1])
+def test_demonstrations_with_screens_are_learnt_from_them(tokens: int | None) -> None:
+    """A row for each turn, with the screens of its window; the loss is that of whole passes over rows and screens."""
+    model, chat = model_and_template()
+    renderer = Renderer(chat, seeing.VIEW, seeing.settings(), history=1)
+    rows = demonstrate(lambda seed, task: Namer(), renderer, seeing.Lamps(), [0], max_steps=9, seed=0)
+    assert [len(row.images) for row in rows] == [2] * 4, "that of the first turn teaches nothing"
+    assert [row.images[-1] for row in rows] == [screen(turn) for turn in range(1, 5)]
+    assert [chat.decode(answer) for row in rows for answer in learnt(row)] == ["the blue one"] * 4
+    (trajectory,) = rollout(seeing.policy(1), [seeing.Lamps()], [0], max_steps=5, seed=0)
+    judge = JudgeModel(ChatGenerator(TransformersGenerator(model, chat.tokenizer), chat), chat, seeing.settings())
+    labels = [Judgement("Good", 1)] * 5
+    judged = judge_rows(
+        lambda _: labels, FullStepPrompts(chat, judge.config), judge, [trajectory], steps=5, label_noise=0.0, seed=0
+    )
+    assert {len(row.images) for row in judged} == {2}
+    rows += judged
+    loss = weight = 0.0
+    for row in rows:
+        ids = torch.tensor([row.ids])
+        with torch.no_grad():
+            logits = model(ids, **image_inputs(model, ids, row.images)).logits[0, :-1].log_softmax(-1)
+        own = logits.gather(1, ids[0, 1:, None])[:, 0][torch.tensor(row.learnt[1:])]
+        loss, weight = loss - float(own.sum()), weight + len(own)
+    tower = [weight.clone() for _, weight in vision_weights(model)]
+    losses = fit(model, rows, epochs=4, batch_size=len(rows), learning_rate=1e-2, seed=0, micro_batch_tokens=tokens)
+    assert losses[0] == pytest.approx(loss / weight, abs=1e-4)
+    assert losses[-1] < losses[0] - 0.3
+    assert all(torch.equal(before, after) for before, (_, after) in zip(tower, vision_weights(model), strict=True))
 
 
 def test_the_rate_rises_for_a_share_of_the_steps_and_falls_to_a_tenth() -> None:
@@ -317,7 +359,7 @@ def test_a_warm_policy_solves_a_good_part_of_new_games(envs: Envs) -> None:
     def games(number: int, first: int, split: str) -> list[Task]:
         return [DOMAIN.generate(first + seed, split, rooms=["Bathroom"]) for seed in range(number)]
 
-    rows = demonstrate(SUPERVISION.expert, RENDERER, envs[0], games(400, 0, "train"), max_steps=40, seed=0)
+    rows = demonstrate(EXPERTS, RENDERER, envs[0], games(400, 0, "train"), max_steps=40, seed=0)
     model = tiny(layers=2, hidden_size=64)
     fit(model, rows, epochs=6, batch_size=8, learning_rate=3e-3, seed=0)
     for split in ("valid_seen", "valid_unseen"):

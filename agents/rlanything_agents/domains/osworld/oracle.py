@@ -1,17 +1,24 @@
-"""Scripted agent for generated tasks: it types the keys that reach the goal, and ignores the observations."""
+"""Scripted agent for generated tasks: it types the keys that reach the goal, and ignores the observations. Its episodes
+are the demonstrations of the warm start.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
 
+from rlanything_agents.config import ConfigError, RunConfig
+from rlanything_agents.domains.lessons import Expert, Move
+from rlanything_agents.domains.supervision import StepSupervision
 from rlanything_agents.rollout.trajectory import outcome_of
+from rlanything_envs.osworld.readers.computer_use import written
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.osworld import keys
 
-__all__ = ["Oracle", "Played", "play_oracle"]
+__all__ = ["SUPERVISION", "DesktopSupervision", "Oracle", "Played", "play_oracle"]
 
 
 class Oracle:
@@ -80,3 +87,30 @@ def play_oracle(env: gym.Env[Any, Any], task: Task, evaluator: str | None = None
         if terminated or truncated:
             outcome, error = outcome_of(info)
             return Played(task.id, outcome, float(reward), tuple(actions), error)
+
+
+class DesktopSupervision(StepSupervision):
+    """Demonstrations of generated tasks by their keys, in the forms of ``pyautogui`` and ``computer_use``."""
+
+    def experts(self, config: RunConfig) -> Callable[[int, Any], Expert]:
+        """Experts of generated tasks; of a task without known keys the expert gives up."""
+        form = config.environment_arguments.get("action_space", "pyautogui")
+        if form not in ("pyautogui", "computer_use"):
+            raise ConfigError(
+                f"lessons: no demonstrations are written as {form!r}: set environment.action_space to pyautogui or "
+                "computer_use, or leave lessons out"
+            )
+        return lambda seed, task: _Demonstrator(task, form)
+
+
+class _Demonstrator:
+    def __init__(self, task: Task, form: str) -> None:
+        lines = [*(keys(task) or ["FAIL"]), "DONE"]
+        self._actions = iter([part for line in lines for part in (written(line) if form == "computer_use" else [line])])
+
+    def act(self, observation: str, info: Mapping[str, Any]) -> Move:
+        return Move("", next(self._actions))
+
+
+SUPERVISION = DesktopSupervision()
+"""The one instance; it has no state."""

@@ -109,9 +109,9 @@ def _environment(config: RunConfig) -> Iterator[Finding]:
     policy = config.policy
     try:
         if not isinstance(policy, CheckpointConfig):
-            check_eyes(config, env, sees=False)
+            check_eyes(env, sees=False)
         elif checkpoint_source(policy.checkpoint, precision_of(policy.dtype))[1]:
-            check_eyes(config, env, load_template(policy).images is not None)
+            check_eyes(env, load_template(policy).images is not None)
         _, info = env.reset(options={"task": domain.generate(0, **config.curriculum.knobs[0].knobs)})
         if info.get("outcome") == "error":
             raise InfrastructureError(f"{domain.env_id} could not begin an episode: {info}"[:300])

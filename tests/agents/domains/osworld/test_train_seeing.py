@@ -14,10 +14,11 @@ from isolated import Isolated
 from safetensors.torch import load_file
 from seen_desktops import config_file
 
-from rlanything_agents.config import load_config
+from rlanything_agents.config import ConfigError, load_config
+from rlanything_agents.domains.osworld.oracle import SUPERVISION
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.runs.train import train
+from rlanything_agents.runs.train import open_run, train
 from rlanything_agents.training.audit import SAMPLED, read_samples
 from rlanything_envs.osworld.view import View
 
@@ -99,6 +100,25 @@ def test_a_killed_run_comes_to_the_same_weights(finished: tuple[Path, Path], tmp
     for role in ("policy", "judge"):
         one, other = weights(straight, 2, role), weights(again, 2, role)
         assert all(torch.equal(weight, other[name]) for name, weight in one.items()), role
+
+
+def test_a_warm_start_on_demonstrations_of_desktops(tmp_path: Path) -> None:
+    """Each turn of the keys that solve a task is a row with its screens, in the form of the run's actions."""
+    lessons = {"demonstrations": 2, "epochs": 3, "batch_size": 4, "learning_rate": 3e-3}
+    config = load_config(config_file(tmp_path, policy={"lessons": True}, warm_start=lessons))
+    with open_run(config, RunFolder(tmp_path / "run"), Reporter.silent()) as run:
+        run.warm_start()
+        before = load_file(tmp_path / "model" / "model.safetensors")
+        after = run.parts.learners.policy.model.state_dict()
+    result = RunFolder(tmp_path / "run").stage("warm_start")
+    assert result is not None
+    assert result["demonstrations"] == 4, "two tasks, a command and the end in each"
+    assert result["policy_losses"][-1] < result["policy_losses"][0] - 0.5
+    assert any(not torch.equal(weight, after[name]) for name, weight in before.items())
+    assert all(torch.equal(weight, after[name]) for name, weight in before.items() if ".visual." in name)
+    form = config.model_copy(update={"environment": {"action_space": "anthropic"}})
+    with pytest.raises(ConfigError, match=r"environment\.action_space"):
+        SUPERVISION.experts(form)
 
 
 def test_the_same_with_the_real_vllm() -> None:
