@@ -46,9 +46,10 @@ class AheadBatch:
         ]
         screens: dict[bytes, int] = {}  # each once, as its PNG: a window shows it in several turns
         text = json.dumps(_STORED.dump_python(groups), default=lambda png: screens.setdefault(png, len(screens)))
-        with storing(folder / SCREENS), zipfile.ZipFile(folder / SCREENS, "w") as file:
-            for png, number in screens.items():
-                file.writestr(str(number), png)
+        if screens:
+            with storing(folder / SCREENS), zipfile.ZipFile(folder / SCREENS, "w") as file:
+                for png, number in screens.items():
+                    file.writestr(str(number), png)
         write_atomically(folder / FILE, text)
 
     @classmethod
@@ -57,8 +58,10 @@ class AheadBatch:
         file = folder / FILE
         if not file.exists():
             return None
-        with zipfile.ZipFile(folder / SCREENS) as screens:
-            images = [Image(screens.read(str(number))) for number in range(len(screens.namelist()))]
+        images: list[Image] = []
+        if (folder / SCREENS).exists():
+            with zipfile.ZipFile(folder / SCREENS) as screens:
+                images = [Image(screens.read(str(number))) for number in range(len(screens.namelist()))]
 
         def seen(value: dict[str, Any]) -> Any:
             return images[value["source"]] if value.keys() == {"source"} else value
