@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 91_078,
+    "lines of the four packages": 91_204,
     "lines of studies, benchmarks, scripts and examples": 8_099,
-    "lines of tests": 68_087,
+    "lines of tests": 68_308,
     "files of the four packages": 685,
     "settings of a run": 152,
     "commands": 18,
