@@ -11,8 +11,8 @@ COPY verifiers verifiers
 COPY task_pools task_pools
 COPY rlanything_envs rlanything_envs
 COPY agents agents
-RUN python3 -m pip install --no-cache-dir '.[train]'
 COPY configs configs
+RUN python3 -m pip install --no-cache-dir '.[train]'
 
 RUN useradd --create-home player
 USER player

@@ -8,7 +8,7 @@ CONFIG ?= configs/quickstart.yaml
 # Tests start hundreds of processes, which would compile the packages again and again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all machines bench audit lint docs desktop clean
+.PHONY: demo test test-all machines bench audit lint docs desktop release clean
 
 demo: $(VENV)/.train  ## train policy, reward model and tasks in one closed loop; writes runs/quickstart/report.html
 	@echo "10 to 16 minutes of work on two cores. Ctrl-C stops it; the same command resumes from the last checkpoint."
@@ -42,6 +42,12 @@ audit: $(VENV)/.dev  ## known vulnerabilities of the pinned packages; asks an ad
 
 docs: $(VENV)/.dev  ## the documentation, built strictly into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+release: $(VENV)/.dev  ## wheel and sdist in dist/, checked as their users will use them; a workflow publishes them
+	$(BIN)/python scripts/check_release.py
+	$(BIN)/python -m pytest tests/test_distribution.py tests/test_light_command.py tests/docs/test_readme.py
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """MaskablePPO of sb3-contrib learns four small AlfWorld games, from commands that random play has come across.
 
-    pip install "rlanything-envs[train]" sb3-contrib
+    pip install ".[train]" sb3-contrib
     python examples/sb3_ppo.py --seed 0
 
 The games are the same before and after; their order and the players' chance are not. 400 episodes each, 95 % Wilson

@@ -1,6 +1,6 @@
 """SkyRL-Gym plays a data set of AlfWorld tasks: the loop of SkyRL's generator, with an explorer in the model's place.
 
-    pip install "rlanything-envs[train]" skyrl-gym
+    pip install ".[train]" skyrl-gym
     python examples/skyrl_env.py
 
 In a training run, `skyrl.register` is called before SkyRL starts, wherever environments are made, and the rows are its

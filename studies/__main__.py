@@ -224,7 +224,7 @@ def _interruptible(folder: Path, study: Callable[[], int]) -> int:
     try:
         return study()
     except KeyboardInterrupt:
-        typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
+        typer.echo(f"\ninterrupted ({folder}): the same command resumes", err=True)
         raise typer.Exit(130) from None
 
 

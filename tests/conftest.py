@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from light import Light
 from preloaded import Preloaded, serving
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,6 +110,12 @@ def preloaded() -> Iterator[Preloaded]:
     """Starts real processes that have PyTorch, transformers and TRL imported from the start."""
     with serving() as processes:
         yield processes
+
+
+@pytest.fixture(scope="session")
+def light(tmp_path_factory: pytest.TempPathFactory) -> Light:
+    """An environment with the core alone and a wheel of this checkout."""
+    return Light(tmp_path_factory.mktemp("light"))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import api_pages
@@ -10,7 +12,7 @@ import schema_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-__all__ = ["on_files"]
+__all__ = ["on_config", "on_files"]
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/cli.md": schema_pages.command_line,
@@ -18,6 +20,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/task.md": schema_pages.task_file,
     "reference/pool.md": schema_pages.pool_file,
 } | {f"reference/{name}.md": page for name, page in api_pages.PAGES.items()}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Link the repository, whose address stands in ``[project.urls]`` alone (hook of mkdocs)."""
+    project = Path(config.config_file_path).with_name("pyproject.toml").read_text(encoding="utf-8")
+    config.repo_url = tomllib.loads(project)["project"]["urls"]["Repository"]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:

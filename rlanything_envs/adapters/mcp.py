@@ -23,7 +23,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
-import anyio
 from pydantic import Field
 
 from rlanything_envs.adapters.serving import (
@@ -43,8 +42,10 @@ from rlanything_envs.adapters.serving import (
 from rlanything_envs.conversation import ToolConversation, Turn
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.tools import Tool, ToolCallError
+from rlanything_verifiers.installed import install
 
 try:
+    import anyio
     from mcp import types  # Anthropic's SDK: imports are absolute, and this module is another
     from mcp.server.lowlevel import Server as Protocol
     from mcp.server.runner import serve_loop
@@ -54,7 +55,7 @@ try:
     from starlette.applications import Starlette
     from starlette.routing import Route
 except ImportError as error:
-    raise MissingExtra("this needs the MCP SDK: pip install 'rlanything-envs[mcp]'") from error
+    raise MissingExtra(f"this needs the MCP SDK: {install('mcp')}") from error
 
 __all__ = ["META", "OVER", "create_mcp_server", "serve_stdio"]
 

@@ -148,7 +148,7 @@ class AlfWorldEnv(gym.Env[str, str]):
       ``"valid_seen"`` or ``"valid_unseen"``.
     - ``admissible``: ``"none"``, as in ALFWorld's own setting, or ``"list"``: observations list the admissible
       commands.
-    - ``engine``: ``"native"`` or ``"textworld"`` (needs the extra ``rlanything-envs[alfworld]``; some 15
+    - ``engine``: ``"native"`` or ``"textworld"`` (needs the extra ``alfworld``; some 15
       steps a second).
     - ``render_mode``: None, ``"ansi"`` (text) or ``"rgb_array"`` (the text as a picture).
     - ``generated_split``: the generator's split: ``"train"``, ``"valid_seen"`` or ``"valid_unseen"``.

@@ -15,6 +15,7 @@ from typing import Any
 
 from rlanything_envs.errors import MissingExtra
 from rlanything_verifiers.alfworld import Game, World, dump_game
+from rlanything_verifiers.installed import install
 
 _LOCK = threading.RLock()
 
@@ -28,8 +29,7 @@ def require_textworld() -> None:
     for module in ("textworld", "alfworld", "fast_downward"):
         if find_spec(module) is None:
             raise MissingExtra(
-                f"engine='textworld' needs the package {module!r}: pip install 'rlanything-envs[alfworld]', "
-                "or use engine='native'"
+                f"engine='textworld' needs the package {module!r}: {install('alfworld')}, or use engine='native'"
             )
 
 

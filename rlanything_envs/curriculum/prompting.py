@@ -14,8 +14,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlanything_envs.errors import MissingExtra
-
 if TYPE_CHECKING:
     from jinja2 import Template
 
@@ -60,7 +58,6 @@ def render(template: str | os.PathLike[str], **values: Any) -> str:
         **values: Variables of the template.
 
     Raises:
-        MissingExtra: Jinja is not installed.
         FileNotFoundError: There is no such template.
     """
     own = files(__package__).joinpath("prompts", template) if isinstance(template, str) else None
@@ -71,10 +68,8 @@ def render(template: str | os.PathLike[str], **values: Any) -> str:
 
 @lru_cache(maxsize=32)
 def _compiled(source: str) -> Template:
-    try:
-        from jinja2 import StrictUndefined
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-    except ImportError as error:
-        raise MissingExtra("prompts need the package jinja2: pip install 'rlanything-envs[llm]'") from error
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(source)

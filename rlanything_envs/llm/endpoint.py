@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from rlanything_envs.errors import SettingError
 from rlanything_envs.llm.errors import MissingKey
 
 __all__ = ["Endpoint", "Retries"]
@@ -38,7 +39,7 @@ class Endpoint:
             models that accept none.
 
     Raises:
-        ValueError: A value is out of range, or the address is no plain http(s) address.
+        SettingError: A value is out of range, or the address is no plain http(s) address.
     """
 
     model: str
@@ -53,30 +54,30 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         if not self.model:
-            raise ValueError("Endpoint.model is empty: give the name that the service lists under /models")
+            raise SettingError("Endpoint.model is empty: give the name that the service lists under /models")
         try:
             url = urlsplit(self.base_url)
             good = url.scheme in ("http", "https") and bool(url.hostname) and (url.port is None or url.port > 0)
         except ValueError:
             good = False
         if not good:
-            raise ValueError(
-                "Endpoint.base_url is no http(s) address; expected something like http://localhost:8000/v1"
+            raise SettingError(
+                f"Endpoint.base_url {self.base_url!r:.200} is not an http(s) address such as http://localhost:8000/v1"
             )
         if url.username is not None or url.query or url.fragment:
-            raise ValueError("Endpoint.base_url holds a user, a query or a fragment; keys belong in key_env")
+            raise SettingError("Endpoint.base_url holds a user, a query or a fragment; keys belong in key_env")
         for name in ("concurrency", "max_response_bytes", "samples_per_request"):
             if getattr(self, name) < 1:
-                raise ValueError(f"Endpoint.{name} is out of range: {getattr(self, name)}; at least 1")
+                raise SettingError(f"Endpoint.{name} is out of range: {getattr(self, name)}; at least 1")
         for name in ("connect_timeout_s", "read_timeout_s"):
             if not (value := getattr(self, name)) > 0 or not math.isfinite(value):
-                raise ValueError(f"Endpoint.{name} is out of range: {value}; positive and finite")
+                raise SettingError(f"Endpoint.{name} is out of range: {value}; positive and finite")
         if own := sorted(_OWN_FIELDS & set(self.extra)):
-            raise ValueError(f"Endpoint.extra sets {own}, which the generator fills itself")
+            raise SettingError(f"Endpoint.extra sets {own}, which the generator fills itself")
         try:
             json.dumps(dict(self.extra), allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"Endpoint.extra is not JSON: {error}") from None
+            raise SettingError(f"Endpoint.extra is not JSON: {error}") from None
 
     def key(self) -> str | None:
         """The key, from the environment at this moment, or None where the service needs none.
@@ -109,7 +110,7 @@ class Retries:
         longest_wait_s: Most seconds of one wait without a ``Retry-After``.
 
     Raises:
-        ValueError: A value is out of range.
+        SettingError: A value is out of range.
     """
 
     attempts: int = 6
@@ -126,7 +127,7 @@ class Retries:
         }
         for name, fits in good.items():
             if not fits:
-                raise ValueError(f"Retries.{name} is out of range: {getattr(self, name)}")
+                raise SettingError(f"Retries.{name} is out of range: {getattr(self, name)}")
 
     def wait_s(self, attempt: int, asked_s: float | None, luck: float) -> float:
         """Seconds to wait after try number ``attempt`` (from 1).

@@ -34,6 +34,7 @@ from rlanything_envs.llm.errors import (
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.log import PromptLog, Record
 from rlanything_envs.llm.replay import RecordedAnswers, number_samples
+from rlanything_verifiers.installed import install
 
 if TYPE_CHECKING:
     from rlanything_envs.llm.client import Client
@@ -101,7 +102,7 @@ class OpenAIGenerator:
         recorded: RecordedAnswers | None = None,
     ) -> None:
         if importlib.util.find_spec("openai") is None:
-            raise MissingExtra("OpenAIGenerator needs the package openai: pip install 'rlanything-envs[llm]'")
+            raise MissingExtra(f"OpenAIGenerator needs the package openai: {install('llm')}")
         endpoint.key()
         self.endpoint = endpoint
         self.retries = retries or Retries()

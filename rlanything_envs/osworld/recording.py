@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.osworld.clicks import Click, ClickFinder, mark_clicks
 from rlanything_envs.osworld.desktop.observation import Pixels
+from rlanything_verifiers.installed import install
 
 __all__ = ["RecordEpisodes", "save_gif", "save_mp4"]
 
@@ -75,7 +76,7 @@ def save_mp4(
     try:
         import imageio_ffmpeg  # type: ignore[import-untyped]
     except ImportError:
-        raise MissingExtra("video files need ffmpeg: pip install 'rlanything-envs[video]', or save a GIF") from None
+        raise MissingExtra(f"video files need ffmpeg: {install('video')}, or save a GIF") from None
     pictures = list(_pictures(frames, captions, width))
     size = tuple(side - side % 2 for side in pictures[0].size)  # the encoder wants even numbers
     target = _target(path)

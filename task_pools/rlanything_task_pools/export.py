@@ -21,6 +21,7 @@ from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.reader import PoolReader
 from rlanything_task_pools.tables import COLUMNS, Row, Tables, build_pool, read_tables
 from rlanything_task_pools.task import MAX_JSON_BYTES
+from rlanything_verifiers.installed import install
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -239,9 +240,7 @@ def _needs(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtra(
-            f"this format needs {module.partition('.')[0]} ({error}): pip install 'rlanything-envs[export]'"
-        ) from error
+        raise MissingExtra(f"this format needs {module.partition('.')[0]} ({error}): {install('export')}") from error
 
 
 _WRITERS = {"jsonl": _write_jsonl, "parquet": _write_parquet}

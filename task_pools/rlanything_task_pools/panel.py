@@ -332,7 +332,7 @@ def _official_files(domain: Domain, recipe: Recipe) -> list[Path]:
     if len(games) != recipe.count:
         raise PoolError(
             f"panel {recipe.name}: expected {recipe.count} games of the split {recipe.official}, found {len(games)}; "
-            f"{official.HOW_TO_GET}"
+            f"{official.how_to_get()}"
         )
     return games
 

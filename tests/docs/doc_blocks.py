@@ -7,6 +7,8 @@ block instructs whoever runs it, and nobody else sees it:
 * ``<!-- needs: PROGRAM -->``: it runs where there is such a program;
 * ``<!-- run with: ARGUMENTS -->``: each ``rlanything`` command gets these arguments too, to be quick.
 
+A line ``**Needs**: the core.`` under the title says what has to be installed: the core, extras, other packages.
+
 ``<!-- environment: NAME -->`` anywhere marks the whole page as one for a virtual environment of its own, see
 ``tests/isolated.py``.
 """
@@ -26,6 +28,7 @@ from rlanything_envs.osworld.desktop.root import installed
 __all__ = ["Block", "Page", "PageError", "read_page"]
 
 _DIRECTIVE = re.compile(r"\A<!--\s*(not run|needs|run with|environment):\s*(\S.*?)\s*-->\s*\Z", re.DOTALL)
+_NEEDS = re.compile(r"(?m)^\*\*Needs\*\*: (.+)\.$")
 _TITLE = re.compile(r'\btitle="([^"]+)"')
 
 
@@ -78,11 +81,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page's blocks, and the environment that it wants, if any."""
+    """A page's blocks, the environment that it wants, if any, and what it says it needs."""
 
     path: Path
     blocks: tuple[Block, ...]
     environment: str | None = None
+    needs: str | None = None
 
 
 def read_page(path: Path, text: str | None = None) -> Page:
@@ -91,7 +95,8 @@ def read_page(path: Path, text: str | None = None) -> Page:
     Raises:
         PageError: A fence inside a list, or an instruction with no block after it.
     """
-    tokens = MarkdownIt("commonmark").parse(path.read_text(encoding="utf-8") if text is None else text)
+    text = path.read_text(encoding="utf-8") if text is None else text
+    tokens = MarkdownIt("commonmark").parse(text)
     blocks: list[Block] = []
     said: dict[str, str] = {}
     environment: str | None = None
@@ -118,7 +123,8 @@ def read_page(path: Path, text: str | None = None) -> Page:
         said = {}
     if said:
         raise PageError(f"{path.name}: {list(said)} stands before no block of code")
-    return Page(path, tuple(blocks), environment)
+    needs = _NEEDS.search(text)
+    return Page(path, tuple(blocks), environment, needs[1] if needs else None)
 
 
 def _block(path: Path, token: Token, said: dict[str, str]) -> Block:

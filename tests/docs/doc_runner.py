@@ -119,6 +119,8 @@ def _bash(block: Block, commands: Path | None) -> str:
         "PATH": os.pathsep.join(str(place) for place in places if place is not None),
         "HOME": str(home),
         "PYTHONWARNINGS": "ignore",
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the option itself: setuptools is here already
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "OMP_NUM_THREADS": "1",
         "NO_COLOR": "1",
         "COLUMNS": "100",

@@ -17,6 +17,7 @@ import pytest
 from doc_blocks import Page, PageError, read_page
 from doc_runner import ROOT, BlockFailed, run_page
 from isolated import Isolated
+from light import Light
 from preloaded import Preloaded
 
 import rlanything_envs  # noqa: F401 (what it registers is to stay)
@@ -26,6 +27,13 @@ PAGES = [read_page(path) for path in (ROOT / "README.md", *sorted((ROOT / "docs"
 MOST_NOT_RUN = 20
 SLOW = {"docs/tutorial/train.md", "docs/howto/scaling.md"}
 """Pages that train for half a minute."""
+
+
+CORE = "the core"
+HERE = {
+    "docs/tutorial/your-domain.md": "installs a package with pip and setuptools, which the core's environment has not",
+}
+"""Pages of the core that run in this environment, and why."""
 
 
 def _name(page: Page) -> str:
@@ -62,8 +70,13 @@ def undone(tmp_path: Path) -> Iterator[None]:
         if any(block.runs for block in page.blocks)
     ],
 )
-def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Path) -> None:
+def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if page.needs == CORE and _name(page) not in HERE:
+        light: Light = request.getfixturevalue("light")
+        light.run("python", str(ROOT / "tests/docs/doc_runner.py"), str(page.path), str(tmp_path), cwd=tmp_path)
+        return
     if page.environment is None:
+        commands: Path = request.getfixturevalue("commands")
         monkeypatch.chdir(tmp_path)
         monkeypatch.syspath_prepend(str(tmp_path))
         run_page(page, tmp_path, commands)
@@ -73,6 +86,16 @@ def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comma
     command = [str(python), str(ROOT / "tests" / "docs" / "doc_runner.py"), str(page.path), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+
+
+def test_each_page_with_code_says_under_its_title_what_it_needs() -> None:
+    pages = [
+        page for page in PAGES if page.blocks and page.path.name != "README.md" and "reference" not in page.path.parts
+    ]
+    assert [_name(page) for page in pages if page.needs is None] == []
+    for page in pages:
+        head = page.path.read_text(encoding="utf-8").partition("**Needs**")[0]
+        assert head.count("\n") <= 5, f"{_name(page)}: it stands under the title"
 
 
 def test_few_blocks_are_not_run() -> None:

@@ -18,7 +18,7 @@ def test_a_missing_stack_names_its_extra(monkeypatch):
     from rlanything_envs.alfworld import textworld
 
     monkeypatch.setattr(textworld, "find_spec", lambda name: None if name == "fast_downward" else object())
-    with pytest.raises(MissingExtra, match=r"fast_downward.*rlanything-envs\[alfworld\]"):
+    with pytest.raises(MissingExtra, match=r"fast_downward.*pip install -e '.*\[alfworld\]"):
         gym.make(ID, engine="textworld")
 
 

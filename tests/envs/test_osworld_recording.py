@@ -64,7 +64,7 @@ def test_mp4(tmp_path):
 
 def test_without_ffmpeg(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(MissingExtra, match=r"rlanything-envs\[video\]"):
+    with pytest.raises(MissingExtra, match=r"pip install -e '.*\[video\]"):
         save_mp4(frames(), tmp_path / "a.mp4")
 
 

@@ -56,6 +56,6 @@ def test_tasks_on_floorplans(split: str) -> None:
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     floorplan_layout.cache_clear()
     monkeypatch.setattr(module, "find_spec", lambda name: importlib.util.find_spec("no_such_package_here"))
-    with pytest.raises(MissingExtra, match=r"rlanything-envs\[alfworld\]"):
+    with pytest.raises(MissingExtra, match=r"pip install -e '.*\[alfworld\]"):
         DOMAIN.generate(0, scenes="floorplans")
     DOMAIN.generate(0)

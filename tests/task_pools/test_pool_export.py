@@ -121,7 +121,7 @@ def test_a_missing_extra_is_named(
         for name in [name for name in sys.modules if name.split(".")[0] == module]:
             monkeypatch.setitem(sys.modules, name, None)  # what Python itself does to forbid an import
         monkeypatch.setitem(sys.modules, module, None)
-        with pytest.raises(MissingExtra, match=r"rlanything-envs\[export\]"):
+        with pytest.raises(MissingExtra, match=r"pip install -e '.*\[export\]"):
             to_pandas(pool) if format is None else export_pool(pool, tmp_path / "out", format)
     assert not (tmp_path / "out").exists()
 

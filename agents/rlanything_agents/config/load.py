@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -12,7 +13,7 @@ from rlanything_agents.config.feedback import FeedbackConfig
 from rlanything_agents.config.run import RunConfig
 from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
-__all__ = ["ConfigError", "apply_override", "explain", "load_config"]
+__all__ = ["ConfigError", "apply_override", "explain", "keys_of", "load_config"]
 
 
 class ConfigError(ValueError):
@@ -39,7 +40,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
     try:
         return RunConfig.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {explain(error)}") from error
+        raise ConfigError("; ".join(_blamed(path, overrides, dict(problem)) for problem in error.errors())) from error
 
 
 def apply_override(tree: dict[str, Any], override: str) -> None:
@@ -70,10 +71,39 @@ def explain(error: ValidationError) -> str:
     return "; ".join(_sentence(dict(problem)) for problem in error.errors())
 
 
+def keys_of(model: Any = RunConfig, prefix: str = "") -> Iterator[str]:
+    """Full names of all keys of a configuration, those of sections after the section itself."""
+    for name, field in model.model_fields.items():
+        yield f"{prefix}{name}"
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if hasattr(inner, "model_fields"):
+                yield from keys_of(inner, f"{prefix}{name}.")
+
+
+def _blamed(path: Path, overrides: Sequence[str], problem: Mapping[str, Any]) -> str:
+    """The sentence about a problem, after the option that made it, or the file."""
+    key = ".".join(map(str, problem["loc"]))
+    for override in overrides:
+        changed = override.partition("=")[0]
+        if key and (changed == key or changed.startswith(f"{key}.") or key.startswith(f"{changed}.")):
+            return f"--set {override}: {_sentence(problem)}"
+    return f"{path}: {_sentence(problem)}"
+
+
+def _meant(key: str) -> str:
+    """The key that somebody meant who wrote this one, as a question; empty where none is like it."""
+    key = ".".join(part for part in key.split(".") if not part.isdecimal())
+    section, _, last = key.rpartition(".")
+    known = dict.fromkeys(keys_of())
+    siblings = [name for name in known if name.rpartition(".")[0] == section]
+    found = get_close_matches(key, siblings, n=1) or [name for name in known if name.rpartition(".")[2] == last]
+    return f": did you mean `{found[0]}`?" if found else ""
+
+
 def _sentence(problem: Mapping[str, Any]) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return f"unknown key `{key}`"
+        return f"unknown key `{key}`{_meant(key)}"
     if problem["type"] == "missing":
         return f"`{key}` is missing"
     return f"`{key}`: {problem['msg']} (got {problem['input']!r:.200})" if key else str(problem["msg"])

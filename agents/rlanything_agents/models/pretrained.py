@@ -42,6 +42,7 @@ from rlanything_agents.models.image_reader import (
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_envs.errors import MissingExtra
+from rlanything_verifiers.installed import install
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -273,7 +274,7 @@ def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -
     try:
         import peft
     except ImportError as error:
-        raise MissingExtra("lora needs the package peft: pip install 'rlanything-envs[train]'") from error
+        raise MissingExtra(f"lora needs the package peft: {install('train')}") from error
     settings = peft.LoraConfig(
         r=lora.rank,
         lora_alpha=LORA_SCALE * lora.rank,

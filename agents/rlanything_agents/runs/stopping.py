@@ -43,5 +43,5 @@ def resumably(folder: RunFolder) -> Iterator[None]:
         with storing(folder.path):
             yield
     except (StorageError, RunMustStop) as error:
-        message = f"{error}. The run has stopped and nothing that was done is lost: the same command goes on"
+        message = f"{error}. The run has stopped and nothing that was done is lost: the same command resumes"
         raise RunStopped(message, RunStopped.TRY_LATER) from error

@@ -76,7 +76,7 @@ def failing_disk(error: BaseException) -> str | None:
         return None
     reason, remedy = cause
     place = getattr(error, "filename", None) or ("a database" if isinstance(error, sqlite3.Error) else "a file")
-    return f"{place} cannot be used ({reason}): {remedy}; the same command goes on"
+    return f"{place} cannot be used ({reason}): {remedy}; the same command resumes"
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -22,6 +22,7 @@ from rlanything_agents.config import TRACKERS
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.monitors import SIGNATURES
 from rlanything_task_pools import MissingExtra, UnknownName
+from rlanything_verifiers.installed import install
 
 __all__ = ["PROJECT", "Tracking", "evaluation_metrics", "flatten", "iteration_metrics"]
 
@@ -76,7 +77,7 @@ class Tracking:
             if name not in TRACKERS:
                 raise UnknownName(f"no tracker {name!r:.80}; choose from {', '.join(TRACKERS)}")
             if find_spec(name) is None:
-                raise MissingExtra(f"the tracker {name} is not installed: pip install 'rlanything-envs[trackers]'")
+                raise MissingExtra(f"the tracker {name} is not installed: {install('trackers')}")
         self._names = list(dict.fromkeys(names))
         self._say = say
         self._trackers: dict[str, _Tracker] = {}

@@ -11,8 +11,9 @@ from typing import Any
 
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.osworld.desktop.client import GuestClient
-from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.errors import DesktopError, NotPrepared
 from rlanything_envs.osworld.desktop.local import LocalDesktop, check_screen
+from rlanything_verifiers.installed import install
 
 __all__ = ["DockerDesktop", "engine", "sdk"]
 
@@ -33,7 +34,7 @@ def sdk() -> Any:
     try:
         return importlib.import_module("docker")
     except ImportError as error:
-        raise MissingExtra("the docker desktop needs the docker SDK: pip install 'rlanything-envs[docker]'") from error
+        raise MissingExtra(f"the docker desktop needs the docker SDK: {install('docker')}") from error
 
 
 def engine() -> Any:
@@ -115,7 +116,7 @@ class DockerDesktop(LocalDesktop):
                 self.image, detach=True, ports={"5000/tcp": ("127.0.0.1", None)}, **self._options
             )
         except errors.ImageNotFound as error:
-            raise DesktopError(f"no image {self.image}; build it with: rlanything desktop build") from error
+            raise NotPrepared(f"no image {self.image}; build it with: rlanything desktop build") from error
         except errors.DockerException as error:
             raise DesktopError(f"cannot start a container of {self.image}: {error}") from error
         try:

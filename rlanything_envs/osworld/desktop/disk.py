@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.errors import DesktopError, NotPrepared
 from rlanything_envs.osworld.desktop.image import GUEST, debootstrap, desktop_packages, provision
 
 __all__ = ["build_disk"]
@@ -59,9 +59,9 @@ def build_disk(file: Path, names: Sequence[str] | None = None) -> Iterator[str]:
     """
     absent = sorted({package for program, package in _TOOLS.items() if shutil.which(program, path=_PATH) is None})
     if absent:
-        raise DesktopError(f"programs are missing: apt-get install -y --no-install-recommends {' '.join(absent)}")
+        raise NotPrepared(f"programs are missing: apt-get install -y --no-install-recommends {' '.join(absent)}")
     if os.geteuid() != 0:
-        raise DesktopError("only root can build the disk of a virtual machine, since its files are root's")
+        raise NotPrepared("only root can build the disk of a virtual machine, since its files are root's")
     with tempfile.TemporaryDirectory(prefix=".rlanything-disk-", dir=file.absolute().parent) as folder:
         root, raw, image = (Path(folder, name) for name in ("root", "raw", "image"))
         yield from debootstrap(root)

@@ -2,7 +2,7 @@
 
 from rlanything_envs.errors import InfrastructureError
 
-__all__ = ["DesktopError", "DesktopWrecked", "GuestRefusal", "MissingPackages", "Unwinnable"]
+__all__ = ["DesktopError", "DesktopWrecked", "GuestRefusal", "MissingPackages", "NotPrepared", "Unwinnable"]
 
 
 class DesktopError(InfrastructureError):
@@ -14,7 +14,13 @@ class DesktopWrecked(DesktopError):
     without end is in the place of a file. An agent that has acted did it."""
 
 
-class MissingPackages(DesktopError):
+class NotPrepared(DesktopError):
+    """A person has to do something first: install a program, be root, or name what exists. The message says what."""
+
+    exit_code = 2
+
+
+class MissingPackages(NotPrepared):
     """Programs of the desktop are not installed; `command` installs them."""
 
     def __init__(self, packages: tuple[str, ...], command: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_envs.osworld.desktop.container import engine, sdk
-from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.errors import DesktopError, NotPrepared
 from rlanything_envs.osworld.desktop.packages import OPTIONAL, packages
 
 __all__ = [
@@ -110,7 +110,7 @@ def debootstrap(root: Path) -> Iterator[str]:
     """
     program = shutil.which("debootstrap", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if program is None:
-        raise DesktopError("debootstrap is not installed: apt-get install -y debootstrap")
+        raise NotPrepared("debootstrap is not installed: apt-get install -y debootstrap")
     yield f"debootstrap {_SUITE}"
     command = [program, "--variant=minbase", _SUITE, str(root)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from rlanything_envs.osworld.desktop.errors import DesktopError, MissingPackages
+from rlanything_envs.osworld.desktop.errors import DesktopError, MissingPackages, NotPrepared
 
 __all__ = ["NEEDED", "OPTIONAL", "Package", "install_command", "install_packages", "missing", "packages", "require"]
 
@@ -86,13 +86,13 @@ def install_packages(more: tuple[str, ...] = ()) -> tuple[str, ...]:
         DesktopError: not root, no apt, or apt failed; or no such section.
     """
     if unknown := set(more) - set(OPTIONAL):
-        raise DesktopError(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
+        raise NotPrepared(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
     absent = (*missing(), *missing(more))
     if not absent:
         return ()
     command = install_command(absent)
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise DesktopError(f"only root can install packages, with apt: {command}")
+        raise NotPrepared(f"only root can install packages, with apt: {command}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for words in (["apt-get", "update"], command.split()):
         try:

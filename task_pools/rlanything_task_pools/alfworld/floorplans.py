@@ -24,6 +24,7 @@ from rlanything_task_pools.alfworld.layout import (
 from rlanything_task_pools.errors import MissingExtra
 from rlanything_task_pools.rng_stream import RngStream, count_at
 from rlanything_verifiers.alfworld.scene import Receptacle
+from rlanything_verifiers.installed import install
 
 UNSEEN_FLOORPLANS = frozenset({10, 219, 308, 424})
 """The plans of the official valid_unseen games."""
@@ -46,7 +47,7 @@ def layouts_folder() -> Path:
             return folder
     raise MissingExtra(
         "scenes='floorplans' needs the layouts of the alfworld package: "
-        "pip install 'rlanything-envs[alfworld]', or use scenes='procedural'"
+        f"{install('alfworld')}, or use scenes='procedural'"
     )
 
 

@@ -9,16 +9,21 @@ from rlanything_task_pools.collection import Collection
 from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.task import Task
 from rlanything_verifiers.alfworld import GameFormatError, load_game, prove
+from rlanything_verifiers.installed import install
 
 DATA_VARIABLE = "ALFWORLD_DATA"
 GAME_FILE = "game.tw-pddl"
 OFFICIAL_SPLITS = ("train", "valid_seen", "valid_unseen", "valid_train")
-HOW_TO_GET = (
-    "to get the games, pip install 'rlanything-envs[alfworld]', run `alfworld-download`, "
-    f"and set ${DATA_VARIABLE} to the folder that holds json_2.1.1"
-)
 
 _FOLDER = re.compile(r"(?P<task>[a-z_]+)-(?P<object>\w+)-(?P<inside>\w+)-(?P<home>\w+)-(?P<scene>\d+)")
+
+
+def how_to_get() -> str:
+    """The way to the official games."""
+    return (
+        f"to get the games, {install('alfworld')}, run `alfworld-download`, "
+        f"and set ${DATA_VARIABLE} to the folder that holds json_2.1.1"
+    )
 
 
 def find_games(data_dir: str | os.PathLike[str] | None = None, split: str = "train") -> list[Path]:
@@ -39,12 +44,12 @@ def find_games(data_dir: str | os.PathLike[str] | None = None, split: str = "tra
     # The environment is read here, and alfworld is not imported: importing it sets the variable.
     named = data_dir if data_dir is not None else os.environ.get(DATA_VARIABLE)
     if not named:
-        raise PoolError(f"no folder of ALFWorld games: pass data_dir or set ${DATA_VARIABLE}; {HOW_TO_GET}")
+        raise PoolError(f"no folder of ALFWorld games: pass data_dir or set ${DATA_VARIABLE}; {how_to_get()}")
     base = Path(named).expanduser()
     folder = next((f for f in (base / "json_2.1.1" / split, base / split) if f.is_dir()), base / "json_2.1.1" / split)
     games = _playable(folder, f"*/*/{GAME_FILE}")
     if not games:
-        raise PoolError(f"no {GAME_FILE} under {folder}; {HOW_TO_GET}")
+        raise PoolError(f"no {GAME_FILE} under {folder}; {how_to_get()}")
     return games
 
 

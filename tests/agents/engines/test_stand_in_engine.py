@@ -254,7 +254,7 @@ def test_a_half_written_folder_is_no_weights(
 
 def test_without_vllm_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"rlanything-envs\[train,vllm\]"):
+    with pytest.raises(MissingExtra, match=r"pip install -e '.*\[train,vllm\]"):
         VLLMGenerator(make_small(), WORDS, VLLM, tmp_path, 64)
 
 

@@ -246,7 +246,7 @@ def test_a_run_stops_with_its_checkpoint_and_goes_on_to_the_same_end(
         (status(500, "out of memory") if done else say(answers[1]))(handler, asked)
 
     service.default = down_in_the_second
-    pattern = r"no answer.*(out of memory|no answer within).*the same command goes on"
+    pattern = r"no answer.*(out of memory|no answer within).*the same command resumes"
     with pytest.raises(RunStopped, match=pattern) as caught:
         train(config(service, warm, on_failure=policy), stopped, Reporter.silent(), command="test")
     assert caught.value.exit_code == RunStopped.TRY_LATER
@@ -304,7 +304,7 @@ def test_the_command_line_ends_with_a_code_and_a_line(service: Service, warm: Pa
     keys = ["--set", "curriculum.llm.on_failure=stop"]
     result = CliRunner().invoke(app, ["train", str(file), "--out", str(tmp_path / "served"), *keys])
     assert result.exit_code == 75, result.output
-    assert "the same command goes on" in result.stderr
+    assert "the same command resumes" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -16,6 +16,7 @@ from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_envs.errors import MissingExtra
+from rlanything_verifiers.installed import install
 
 QUANTIZED = {"checkpoint": "Qwen/Qwen3-8B", "lora": {"rank": 16}, "quantization": "4bit", "dtype": "bfloat16"}
 
@@ -38,12 +39,12 @@ def test_a_missing_package_is_named_before_anything_is_loaded(tmp_path: Path) ->
     plain = CheckpointConfig.model_validate({"checkpoint": str(folder), "dtype": "float32", "context": 4096})
     words = load_template(plain).tokenizer
     four = plain.model_copy(update={"quantization": "4bit"})
-    with pytest.raises(MissingExtra, match=r"quantization 4bit needs .* 'rlanything-envs\[quantized\]'"):
+    with pytest.raises(MissingExtra, match=r"quantization 4bit needs .* pip install -e '.*\[quantized\]'"):
         load_model(four, words, seed=0)
     config = RunConfig.model_validate({"name": "a", "environment": {"view": "short"}, "policy": QUANTIZED})
     found = {finding.topic: finding for finding in dry_run(config, RunFolder(tmp_path / "run"))}
     assert found["extra quantized"].good is False
-    assert found["extra quantized"].remedy == "pip install 'rlanything-envs[quantized]'"
+    assert found["extra quantized"].remedy == install("quantized")
 
 
 @pytest.mark.parametrize(

@@ -250,7 +250,7 @@ def test_a_tracker_that_fails_later_is_left_out_and_said_once(tmp_path: Path, mo
 
 def test_a_package_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlanything_agents.runs.tracking.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"rlanything-envs\[trackers\]"):
+    with pytest.raises(MissingExtra, match=r"pip install -e '.*\[trackers\]"):
         Tracking(["wandb"], print)
 
 

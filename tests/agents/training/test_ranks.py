@@ -507,7 +507,7 @@ def test_a_run_of_two_processes_is_the_run_of_one(alone: tuple[Path, Path], tmp_
     out, err, code = ended(both)
     assert code == 1, "the launcher's own"
     assert err.count("error: a training process is lost") == 1
-    assert "the same command goes on from the last checkpoint" in err
+    assert "the same command resumes" in err
     assert "rlanything_agents/ranks" not in err, "no traceback of ours"
     assert not (tmp_path / "two/summary.json").exists()
     assert RunFolder(tmp_path / "two").checkpoints.damaged() == []
@@ -592,7 +592,7 @@ def test_an_interrupted_run_ends_all_processes(tmp_path: Path) -> None:
     followers = followers_of(both.pid)
     both.send_signal(signal.SIGINT)
     _, err, _ = ended(both)
-    assert err.count("the same command goes on from the last checkpoint") == 1
+    assert err.count("the same command resumes") == 1
     assert not [pid for pid in followers if Path(f"/proc/{pid}").exists()]
 
 

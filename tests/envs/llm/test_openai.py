@@ -244,7 +244,7 @@ def test_no_weights_to_update(service: Service) -> None:
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(MissingExtra, match=r"rlanything-envs\[llm\]"):
+    with pytest.raises(MissingExtra, match=r"pip install -e '.*\[llm\]"):
         OpenAIGenerator(Endpoint(model="m", base_url="http://localhost:1/v1"))
 
 

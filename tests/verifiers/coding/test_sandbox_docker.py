@@ -57,7 +57,7 @@ def test_without_an_engine_the_reason_is_named(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SandboxError, match="DOCKER_HOST"):
         Sandbox(1, backend="docker")
     monkeypatch.setitem(sys.modules, "docker", None)
-    with pytest.raises(SandboxError, match=r"rlanything-envs\[docker\]"):
+    with pytest.raises(SandboxError, match=r"pip install -e '.*\[docker\]"):
         Sandbox(1, backend="docker")
 
 

@@ -328,5 +328,5 @@ def test_a_library_that_is_missing_is_no_score(monkeypatch, library, func, rules
     evaluator |= {"options": {"is_yaml": True}} if library == "yaml" else {}
     evaluator |= {} if rules is None else {"expected": {"type": "rule", "rules": rules}}
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingRequirement, match=r"pip install 'rlanything-envs\[desktop\]'"):
+    with pytest.raises(MissingRequirement, match=r"pip install -e '.*\[desktop\]'"):
         score(evaluator, desk=Desk({"/a": b"<a/>"}))

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable
 from typing import Any
 
+from rlanything_verifiers.installed import install
 from rlanything_verifiers.osworld.errors import MissingRequirement
 
 __all__ = ["ask_for", "library", "needs", "program"]
@@ -114,5 +115,4 @@ def program(name: str) -> str:
 
 def _missing(name: str) -> MissingRequirement:
     package, extra = _INSTALLED_BY.get(name, (name, "desktop"))
-    source = package if extra is None else f"'rlanything-envs[{extra}]'"
-    return MissingRequirement(f"{package} is not installed: pip install {source}")
+    return MissingRequirement(f"{package} is not installed: {install(extra)}")

@@ -26,6 +26,7 @@ from rlanything_agents.rollout.workers.workers import Ended, Models, Play, Shard
 from rlanything_envs.errors import InfrastructureError, MissingExtra
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 from rlanything_task_pools import Task
+from rlanything_verifiers.installed import install
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -35,7 +36,7 @@ try:
     import ray
     from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 except ImportError as error:
-    raise MissingExtra("workers need Ray: pip install 'rlanything-envs[train,ray]'") from error
+    raise MissingExtra(f"workers need Ray: {install('train', 'ray')}") from error
 
 __all__ = ["RayWorkers"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import comb
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, bootstrap
 
 from rlanything_agents.runs.stored.values import mapping, number
 from rlanything_agents.tools.benchmark.episode import is_count
@@ -138,7 +138,9 @@ def pair(pairs: Sequence[tuple[Played, Played]]) -> dict[str, Any] | None:
 
 def exact_p(gained: int, lost: int) -> float:
     """Two-sided exact p-value of McNemar's test; 1 where nothing was gained or lost."""
-    return float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+    changed = gained + lost
+    one_side: int = sum(comb(changed, side) for side in range(min(gained, lost) + 1))
+    return min(1.0, 2 * one_side / int(2**changed))
 
 
 def _interval(differences: Sequence[float]) -> dict[str, float | None]:
@@ -150,10 +152,9 @@ def _interval(differences: Sequence[float]) -> dict[str, float | None]:
     sample = np.asarray(differences, dtype=np.float64)
     mean, low, high = float(sample.mean()), None, None
     if len(sample) >= FEWEST and np.ptp(sample) > 0:
-        found = bootstrap(
-            (sample,), np.mean, n_resamples=RESAMPLES, method="percentile", rng=np.random.default_rng(SEED)
-        ).confidence_interval
-        low, high = float(found.low), float(found.high)
+        rng = np.random.default_rng(SEED)
+        means = [sample[rng.integers(0, len(sample), len(sample))].mean() for _ in range(RESAMPLES)]
+        low, high = map(float, np.percentile(means, (2.5, 97.5)))
     return {"mean": mean, "low": low, "high": high}
 
 

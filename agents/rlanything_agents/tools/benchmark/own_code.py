@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,8 @@ class PythonAgent(Solo):
                 found = getattr(found, name)
         except (ImportError, AttributeError) as error:
             raise BenchmarkError(f"{self.name}: {error}") from error
+        except Exception as error:
+            raise BenchmarkError(_failure(self.name, error)) from error
         if not callable(found) or (inspect.isclass(found) and not callable(getattr(found, "act", None))):
             raise BenchmarkError(
                 f"{self.name} is neither a function of messages nor a class with a method act(messages)"
@@ -99,4 +102,14 @@ def _called(name: str, code: Callable[..., Any], *arguments: Any) -> Any:
     except OSError as error:
         raise InfrastructureError(f"{name}: {type(error).__name__}: {error}") from error
     except Exception as error:
-        raise BenchmarkError(f"{name} failed with {type(error).__name__}: {error}") from error
+        raise BenchmarkError(_failure(name, error)) from error
+
+
+def _failure(name: str, error: Exception) -> str:
+    """What went wrong in the user's code, and in which line of it; those of installed packages do not count."""
+    if isinstance(error, SyntaxError):
+        return f"{name} failed with {type(error).__name__} at {error.filename}, line {error.lineno}: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    theirs = [frame for frame in frames if not frame.filename.startswith("<") and "site-packages" not in frame.filename]
+    place = f" at {theirs[-1].filename}, line {theirs[-1].lineno}" if theirs else ""
+    return f"{name} failed with {type(error).__name__}{place}: {error}"

@@ -125,7 +125,7 @@ def _in_processes(
             yield future.result()
     except BrokenProcessPool as error:
         raise BenchmarkError(
-            "a process that played has died (was it killed for memory?): the same command goes on, and fewer --workers "
+            "a process that played has died (was it killed for memory?): the same command resumes, and fewer --workers "
             "need less memory"
         ) from error
     finally:

@@ -132,7 +132,10 @@ class ServicePlayer(ChatPlayer):
                 f"context: lower --max-tokens, or serve the model with a longer context: {completion.error}"
             )
         if completion.finish_reason == "error":
-            raise InfrastructureError(f"the service gave no answer: {completion.error}")
+            service = self._settings.base_url
+            raise InfrastructureError(
+                f"the service at {service} gave no answer (--base-url names another): {completion.error}"
+            )
         self._turns += 1
         return Response(completion.text, self._log.usage(prompt_key(messages, params)))
 
@@ -141,7 +144,7 @@ class ServicePlayer(ChatPlayer):
             ((completion,),) = self._generator.generate([messages], params)
         except EndpointRefused as error:
             if self._log.answered:
-                raise RunMustStop(f"the service has stopped to answer; the same command goes on: {error}") from error
+                raise RunMustStop(f"the service stopped answering; the same command resumes: {error}") from error
             raise
         return completion
 

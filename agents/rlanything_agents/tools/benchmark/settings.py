@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_envs.llm.budget import Price
 
-__all__ = ["LEAST", "MOST", "ChatSettings", "tokens_for"]
+__all__ = ["LEAST", "MOST", "ChatSettings", "tokens_for", "usual_service"]
 
 MOST = 1024
 """Most tokens of an answer by default."""
+
+LOCAL = "http://localhost:8000/v1"
+"""Where `vllm serve` and its like listen by default."""
 
 LEAST = 32
 """Fewest tokens of an answer by default: room for an action and a few words."""
@@ -40,7 +44,7 @@ class ChatSettings:
     temperature: float = 1.0
     max_history: int | None = None
     images: int = 3
-    base_url: str = "http://localhost:8000/v1"
+    base_url: str = LOCAL
     key_env: str | None = None
     max_dollars: float | None = None
     price: Price | None = None
@@ -73,6 +77,19 @@ class ChatSettings:
         served = kind in ("openai", "qwen3vl")
         names = ["max_tokens", "temperature", "max_history", *["images"] * screens, *["base_url"] * served]
         return {name: asdict(chat)[name] for name in names}
+
+
+def usual_service(key_env: str | None) -> dict[str, str | None]:
+    """Address and variable of the key where no address is given, by the variables that OpenAI's own client reads.
+
+    A key in ``$OPENAI_API_KEY`` goes to that service and to ``$OPENAI_BASE_URL``, and nowhere else unasked.
+
+    Args:
+        key_env: Name of the variable of the key, where one is given.
+    """
+    key = key_env or ("OPENAI_API_KEY" if os.environ.get("OPENAI_API_KEY") else None)
+    usual = "https://api.openai.com/v1" if key == "OPENAI_API_KEY" else LOCAL
+    return {"base_url": os.environ.get("OPENAI_BASE_URL") or usual, "key_env": key}
 
 
 def tokens_for(context: int, turns: int) -> int:

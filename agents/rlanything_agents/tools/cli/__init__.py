@@ -1,7 +1,7 @@
 """The ``rlanything`` command. Options come in; tables or JSON, and an exit code, go out. There is one file per
 subcommand, whose heavy imports happen when it is called.
 
-- `train`, `view`, `pool`, `pool_views`, `export`, `doctor`: runs and their pools.
+- `init`, `train`, `view`, `pool`, `pool_views`, `export`, `doctor`: runs and their pools.
 - `benchmark`, `compare`, `audit`, `play`, `serve`, `desktop`: agents, environments and desktops.
 - `options`, `output`: parts that subcommands share.
 """
@@ -15,27 +15,28 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rlanything_agents.runs.storage import TRY_LATER, failing_disk
 from rlanything_agents.tools.cli import desktop, pool
 from rlanything_agents.tools.cli.audit import audit
 from rlanything_agents.tools.cli.benchmark import benchmark
 from rlanything_agents.tools.cli.compare import compare
 from rlanything_agents.tools.cli.doctor import doctor
 from rlanything_agents.tools.cli.export import export
+from rlanything_agents.tools.cli.init import init
+from rlanything_agents.tools.cli.output import plain_errors
 from rlanything_agents.tools.cli.play import play
 from rlanything_agents.tools.cli.serve import serve
 from rlanything_agents.tools.cli.train import train
 from rlanything_agents.tools.cli.view import view
-from rlanything_verifiers.plain_text import printable
 
 __all__ = ["app", "main"]
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 a check failed; 2 bad input; 75 a disk or a service failed, and the same command resumes; "
-    "130 interrupted."
+    "130 interrupted; 143 terminated."
 )
 
 COMMANDS: tuple[Callable[..., Any], ...] = (
+    init,
     train,
     benchmark,
     compare,
@@ -61,20 +62,19 @@ def _version(wanted: bool) -> None:
 
 
 class _Commands(TyperGroup):
-    """All commands: a disk that fails gives one line and an exit code, whatever a command was about to write."""
+    """All commands: one place turns errors into a line and an exit code."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        """Parse the options before the command."""
+        with plain_errors():
+            return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
-        try:
+        with plain_errors():
             found = super().invoke(ctx)
             sys.stdout.flush()  # it may be a file, too
             return found
-        except Exception as error:
-            said = failing_disk(error)
-            if said is None:
-                raise
-            typer.echo(f"error: {printable(said)}", err=True)
-            raise typer.Exit(TRY_LATER) from None
 
 
 app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False, epilog=EXIT_CODES)

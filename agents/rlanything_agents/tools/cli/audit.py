@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from rlanything_agents.tools.cli import options
-from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
+from rlanything_agents.tools.cli.output import AsJson, print_json
 
 __all__ = ["audit"]
 
@@ -59,23 +59,22 @@ def audit(
     known solution fails, or if a task cannot be played. Random play may solve a task; its row says how often.
     (Vulnerable packages are not what this looks for.)
     """
-    with plain_errors():
-        from rlanything_agents.runs.progress import Reporter
-        from rlanything_agents.tools.audit import audit_panel, probe_panel
-        from rlanything_agents.tools.audit.run import PROBES
-        from rlanything_agents.tools.cli.options import key_values, open_panel
-        from rlanything_agents.tools.cli.output import error_console
+    from rlanything_agents.runs.progress import Reporter
+    from rlanything_agents.tools.audit import audit_panel, probe_panel
+    from rlanything_agents.tools.audit.run import PROBES
+    from rlanything_agents.tools.cli.options import key_values, open_panel
+    from rlanything_agents.tools.cli.output import error_console
 
-        found = audit_panel(
-            probe_panel(panel, limit) if panel in PROBES and pool is None else open_panel(panel, pool, limit),
-            episodes=episodes,
-            seed=seed,
-            environment=key_values(env, "--env"),
-            workers=workers,
-            out=out,
-            reporter=Reporter(error_console()),
-            command=shlex.join(["rlanything", *sys.argv[1:]]),
-        )
+    found = audit_panel(
+        probe_panel(panel, limit) if panel in PROBES and pool is None else open_panel(panel, pool, limit),
+        episodes=episodes,
+        seed=seed,
+        environment=key_values(env, "--env"),
+        workers=workers,
+        out=out,
+        reporter=Reporter(error_console()),
+        command=shlex.join(["rlanything", *sys.argv[1:]]),
+    )
     if as_json:
         print_json(found)
     else:

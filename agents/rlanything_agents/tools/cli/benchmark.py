@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlanything_agents.tools.cli import options
-from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
+from rlanything_agents.tools.cli.output import AsJson, print_json, resumable
 from rlanything_agents.tools.cli.train import spin_little
 
 if TYPE_CHECKING:
@@ -53,9 +53,16 @@ def benchmark(
         typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: backend=bwrap."),
     ] = None,
     base_url: Annotated[
-        str, typer.Option(help="Address of an OpenAI-compatible service.")
-    ] = "http://localhost:8000/v1",
-    key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
+        str | None,
+        typer.Option(
+            help="Address of an OpenAI-compatible service. Default: $OPENAI_BASE_URL; else api.openai.com if "
+            "$OPENAI_API_KEY is set; else http://localhost:8000/v1."
+        ),
+    ] = None,
+    key_env: Annotated[
+        str | None,
+        typer.Option(help="Environment variable that holds its key; OPENAI_API_KEY without --base-url, if it is set."),
+    ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(
@@ -82,67 +89,63 @@ def benchmark(
 ) -> None:
     """Run an agent on a pinned panel of tasks; success with intervals, steps, tokens, cost, seconds.
 
-    The same command continues after an interruption, and repeats episodes with an infrastructure failure; while there
-    are some, the exit code is 75, or 2 if the agent gave no answer at all.
+    The same command resumes after an interruption, and repeats episodes with an infrastructure failure; while there
+    are some, the exit code is 75.
     """
     spin_little()
-    with plain_errors():
-        from rlanything_agents.runs.progress import Reporter
-        from rlanything_agents.tools.benchmark.errors import BenchmarkError
-        from rlanything_agents.tools.benchmark.report import markdown_row
-        from rlanything_agents.tools.benchmark.runner import run_benchmark
-        from rlanything_agents.tools.cli.options import key_values, open_panel
-        from rlanything_agents.tools.cli.output import error_console
-        from rlanything_envs.llm.errors import RunMustStop
-        from rlanything_verifiers.plain_text import printable
+    from rlanything_agents.runs.progress import Reporter
+    from rlanything_agents.tools.benchmark.errors import BenchmarkError
+    from rlanything_agents.tools.benchmark.report import markdown_row
+    from rlanything_agents.tools.benchmark.runner import run_benchmark
+    from rlanything_agents.tools.cli.options import key_values, open_panel
+    from rlanything_agents.tools.cli.output import error_console
+    from rlanything_envs.llm.errors import RunMustStop
+    from rlanything_verifiers.plain_text import printable
 
-        chat = _chat(
-            (price_in, price_out),
-            max_tokens=max_tokens,
-            temperature=temperature,
-            max_history=max_history,
-            images=images,
-            base_url=base_url,
-            key_env=key_env,
-            max_dollars=max_dollars,
+    chat = _chat(
+        (price_in, price_out),
+        max_tokens=max_tokens,
+        temperature=temperature,
+        max_history=max_history,
+        images=images,
+        base_url=base_url,
+        key_env=key_env,
+        max_dollars=max_dollars,
+    )
+    chosen = open_panel(panel, pool, limit)
+    for game in chosen.unreadable:
+        typer.echo(f"a game cannot be read and counts as an error: {printable(game.error, 400)}", err=True)
+    folder = out or Path("runs/benchmarks") / _slug(chosen.name) / _slug(agent)
+    with resumable(folder):
+        summary = run_benchmark(
+            chosen,
+            agent,
+            folder,
+            episodes=episodes,
+            seed=seed,
+            environment=key_values(env, "--env"),
+            chat=chat,
+            workers=workers,
+            restart=restart,
+            reporter=Reporter(error_console()),
+            command=shlex.join(["rlanything", *sys.argv[1:]]),
         )
-        chosen = open_panel(panel, pool, limit)
-        for game in chosen.unreadable:
-            typer.echo(f"a game cannot be read and counts as an error: {printable(game.error, 400)}", err=True)
-        folder = out or Path("runs/benchmarks") / _slug(chosen.name) / _slug(agent)
-        try:
-            summary = run_benchmark(
-                chosen,
-                agent,
-                folder,
-                episodes=episodes,
-                seed=seed,
-                environment=key_values(env, "--env"),
-                chat=chat,
-                workers=workers,
-                restart=restart,
-                reporter=Reporter(error_console()),
-                command=shlex.join(["rlanything", *sys.argv[1:]]),
-            )
-        except KeyboardInterrupt:
-            typer.echo(f"\ninterrupted ({folder}): the same command goes on", err=True)
-            raise typer.Exit(130) from None
-        if as_json:
-            print_json(summary)
-        elif row:
-            typer.echo(markdown_row(summary))
-        else:
-            _show(summary, folder)
-        rate = summary["total"]["rate"]
-        broken = {game.task for game in chosen.unreadable}
-        left = summary["left"] - len(broken) * episodes
-        if left and any(steps for task in summary["tasks"] for steps in task["steps"]):
-            told = next((error["error"] for error in summary["errors"] if error["task"] not in broken), "not played")
-            raise RunMustStop(
-                f"{left} of {summary['episodes']} episodes have no outcome ({told}): the same command goes on"
-            )
-        if rate is None:  # no answer at all: more likely a wrong address than a lost service
-            raise BenchmarkError(f"no episode ended with an outcome: {summary['errors'][0]['error']}")
+    if as_json:
+        print_json(summary)
+    elif row:
+        typer.echo(markdown_row(summary))
+    else:
+        _show(summary, folder)
+    rate = summary["total"]["rate"]
+    broken = {game.task for game in chosen.unreadable}
+    left = summary["left"] - len(broken) * episodes
+    if left:
+        told = next((error["error"] for error in summary["errors"] if error["task"] not in broken), "not played")
+        raise RunMustStop(
+            f"{left} of {summary['episodes']} episodes have no outcome ({told}): the same command resumes"
+        )
+    if rate is None:
+        raise BenchmarkError(f"no episode ended with an outcome: {summary['errors'][0]['error']}")
     if fail_under is not None and rate < fail_under:
         from rlanything_agents.feedback.percent import percent
 
@@ -152,13 +155,15 @@ def benchmark(
 
 def _chat(prices: tuple[float | None, float | None], **settings: Any) -> ChatSettings:
     from rlanything_agents.tools.benchmark.errors import BenchmarkError
-    from rlanything_agents.tools.benchmark.settings import ChatSettings
+    from rlanything_agents.tools.benchmark.settings import ChatSettings, usual_service
     from rlanything_envs.llm.budget import Price
 
     price_in, price_out = prices
     if (price_in is None) != (price_out is None):
         raise BenchmarkError("--price-in and --price-out go together: dollars per million tokens read, and written")
     price = Price(price_in, price_out) if price_in is not None and price_out is not None else None
+    if settings["base_url"] is None:
+        settings |= usual_service(settings["key_env"])
     return ChatSettings(price=price, **settings)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
+from rlanything_agents.tools.cli.output import AsJson, print_json
 
 __all__ = ["compare"]
 
@@ -24,10 +24,9 @@ def compare(
 
     Differences have 95 % bootstrap intervals over tasks; p is that of McNemar's exact test.
     """
-    with plain_errors():
-        from rlanything_agents.tools.benchmark.compare import compare_results
+    from rlanything_agents.tools.benchmark.compare import compare_results
 
-        found = compare_results(one, other)
+    found = compare_results(one, other)
     if as_json:
         print_json(found)
     else:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rlanything_agents.tools.cli.output import error_console, plain_errors
+from rlanything_agents.tools.cli.output import error_console
 from rlanything_verifiers.plain_text import printable
 
 __all__ = ["app"]
@@ -44,16 +44,15 @@ def install(
     from rlanything_envs.osworld.desktop import root
     from rlanything_envs.osworld.desktop.packages import install_packages
 
-    with plain_errors():
-        if remove:
-            typer.echo("removed the root folder" if root.remove() else "no root folder is installed")
-        elif system:
-            names = install_packages(tuple(more or ()))
-            typer.echo(f"installed {' '.join(names)}" if names else "nothing to install")
-        else:
-            with _progress() as report:
-                made = root.install(more or (), mirror or (), report)
-            typer.echo(f"the root folder is {made.path}, hash {made.hash}")
+    if remove:
+        typer.echo("removed the root folder" if root.remove() else "no root folder is installed")
+    elif system:
+        names = install_packages(tuple(more or ()))
+        typer.echo(f"installed {' '.join(names)}" if names else "nothing to install")
+    else:
+        with _progress() as report:
+            made = root.install(more or (), mirror or (), report)
+        typer.echo(f"the root folder is {made.path}, hash {made.hash}")
 
 
 @contextmanager
@@ -81,9 +80,8 @@ def build(
     from rlanything_envs.osworld.desktop.disk import build_disk
     from rlanything_envs.osworld.desktop.image import build_image
 
-    with plain_errors():
-        for line in build_image(image, base) if vm is None else build_disk(vm):
-            typer.echo(printable(line))
+    for line in build_image(image, base) if vm is None else build_disk(vm):
+        typer.echo(printable(line))
 
 
 @app.command("fetch-assets")
@@ -99,23 +97,22 @@ def fetch_assets(
     """Download the remote files of tasks; an interrupted download continues where it stopped."""
     from rlanything_task_pools.osworld import AssetError, Assets, asset_urls, import_folder, load, read_payload
 
-    with plain_errors():
-        assets = Assets(directory)
-        urls: dict[str, None] = {}
-        for source in sources:
-            tasks, refused = import_folder(source) if source.is_dir() else ([load(source)], {})
-            for path, reason in refused.items():
-                typer.echo(f"passed over {printable(path)}: {printable(reason, 200)}", err=True)
-            urls.update((url, None) for task in tasks for url in asset_urls(read_payload(task.payload)))
-        missing = assets.missing(urls)
-        typer.echo(f"{len(missing)} of {len(urls)} files are missing in {assets.directory}")
-        failed = 0
-        for number, url in enumerate(missing, 1):
-            try:
-                if not dry_run:
-                    assets.fetch([url])
-                typer.echo(f"{number}/{len(missing)} {printable(url)}")
-            except AssetError as error:
-                failed += 1
-                typer.echo(f"{number}/{len(missing)} FAILED {printable(str(error))}", err=True)
+    assets = Assets(directory)
+    urls: dict[str, None] = {}
+    for source in sources:
+        tasks, refused = import_folder(source) if source.is_dir() else ([load(source)], {})
+        for path, reason in refused.items():
+            typer.echo(f"passed over {printable(path)}: {printable(reason, 200)}", err=True)
+        urls.update((url, None) for task in tasks for url in asset_urls(read_payload(task.payload)))
+    missing = assets.missing(urls)
+    typer.echo(f"{len(missing)} of {len(urls)} files are missing in {assets.directory}")
+    failed = 0
+    for number, url in enumerate(missing, 1):
+        try:
+            if not dry_run:
+                assets.fetch([url])
+            typer.echo(f"{number}/{len(missing)} {printable(url)}")
+        except AssetError as error:
+            failed += 1
+            typer.echo(f"{number}/{len(missing)} FAILED {printable(str(error))}", err=True)
     raise typer.Exit(1 if failed else 0)

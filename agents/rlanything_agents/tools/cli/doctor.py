@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
+from rlanything_agents.tools.cli.output import AsJson, print_json
 
 if TYPE_CHECKING:
     from rlanything_envs.osworld.desktop.doctor import Finding
@@ -40,36 +40,35 @@ def doctor(
 
     A warning is about an optional part. Exits with 1 where something is broken.
     """
-    with plain_errors():
-        from rlanything_agents.tools.doctor import examine_environments, examine_machine, examine_run, ready
-        from rlanything_envs.osworld.desktop.conformance import check_guest
-        from rlanything_envs.osworld.desktop.doctor import Finding, judge_tasks
+    from rlanything_agents.tools.doctor import examine_environments, examine_machine, examine_run, ready
+    from rlanything_envs.osworld.desktop.conformance import check_guest
+    from rlanything_envs.osworld.desktop.doctor import Finding, judge_tasks
 
-        if sum(each is not None for each in (run, tasks, guest)) > 1:
-            raise typer.BadParameter("give one of the folder of a run, --tasks and --guest")
-        seen: list[Finding] = []
+    if sum(each is not None for each in (run, tasks, guest)) > 1:
+        raise typer.BadParameter("give one of the folder of a run, --tasks and --guest")
+    seen: list[Finding] = []
 
-        def findings() -> Iterator[Finding]:
-            if run is not None:
-                yield from examine_run(run, proofs=proofs)
-            elif tasks is not None:
-                yield from judge_tasks(tasks)
-            elif guest is not None:
-                for check in check_guest(guest, token):
-                    good = check.passed or (None if check.optional else False)
-                    yield Finding(check.name, good, check.problem or "as expected")
-            else:
-                for checks in (examine_machine(desktop), examine_environments() if play else ()):
-                    for finding in checks:
-                        seen.append(finding)
-                        yield finding
+    def findings() -> Iterator[Finding]:
+        if run is not None:
+            yield from examine_run(run, proofs=proofs)
+        elif tasks is not None:
+            yield from judge_tasks(tasks)
+        elif guest is not None:
+            for check in check_guest(guest, token):
+                good = check.passed or (None if check.optional else False)
+                yield Finding(check.name, good, check.problem or "as expected")
+        else:
+            for checks in (examine_machine(desktop), examine_environments() if play else ()):
+                for finding in checks:
+                    seen.append(finding)
+                    yield finding
 
-        healthy = show_findings(findings(), as_json)
-        if seen and not as_json:
-            uses, not_yet = ready(seen)
-            typer.echo(
-                f"Ready for: {'; '.join(uses) or 'nothing'}" + (f". Not for: {'; '.join(not_yet)}" if not_yet else "")
-            )
+    healthy = show_findings(findings(), as_json)
+    if seen and not as_json:
+        uses, not_yet = ready(seen)
+        typer.echo(
+            f"Ready for: {'; '.join(uses) or 'nothing'}" + (f". Not for: {'; '.join(not_yet)}" if not_yet else "")
+        )
     raise typer.Exit(0 if healthy else 1)
 
 

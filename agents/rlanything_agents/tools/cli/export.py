@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
+from rlanything_agents.tools.cli.output import AsJson, print_json
 
 __all__ = ["export"]
 
@@ -48,23 +48,22 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Export the episodes of a run as a data set with a card: episodes, turns, judgements, preferences, chats."""
-    with plain_errors():
-        from rlanything_agents.runs.folder import RunFolder
-        from rlanything_agents.runs.storage import RunFolderError
-        from rlanything_agents.tools.export import export_logs, export_run
+    from rlanything_agents.runs.folder import RunFolder
+    from rlanything_agents.runs.storage import RunFolderError
+    from rlanything_agents.tools.export import export_logs, export_run
 
-        if format is Format.inspect:
-            if what not in (None, [What.episodes]) or split_by is not SplitBy.none:
-                raise RunFolderError("logs hold whole episodes, a file an iteration: leave out --what and --split-by")
-            logs = export_logs(RunFolder(run), out)
-            if as_json:
-                print_json({"folder": str(out), "format": format.value, "samples": logs})
-                return
-            for name, samples in logs.items():
-                typer.echo(f"{out / name}: {samples} samples")
+    if format is Format.inspect:
+        if what not in (None, [What.episodes]) or split_by is not SplitBy.none:
+            raise RunFolderError("logs hold whole episodes, a file an iteration: leave out --what and --split-by")
+        logs = export_logs(RunFolder(run), out)
+        if as_json:
+            print_json({"folder": str(out), "format": format.value, "samples": logs})
             return
-        kinds = [kind.value for kind in dict.fromkeys(what or [What.episodes])]
-        counts = export_run(RunFolder(run), out, kinds=kinds, format=format.value, split=split_by.value)
+        for name, samples in logs.items():
+            typer.echo(f"{out / name}: {samples} samples")
+        return
+    kinds = [kind.value for kind in dict.fromkeys(what or [What.episodes])]
+    counts = export_run(RunFolder(run), out, kinds=kinds, format=format.value, split=split_by.value)
     if as_json:
         print_json({"folder": str(out), "format": format.value, "rows": counts})
         return

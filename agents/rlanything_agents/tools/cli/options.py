@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,17 +46,9 @@ def trackers(incomplete: str) -> list[str]:
 
 def config_keys(incomplete: str) -> list[str]:
     """Keys of a run's configuration with an equals sign; those of a section after its complete name."""
-    from rlanything_agents.config import RunConfig
+    from rlanything_agents.config.load import keys_of
 
-    return _beginning((f"{key}=" for key in _keys(RunConfig, "")), incomplete)
-
-
-def _keys(model: Any, prefix: str) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        yield f"{prefix}{name}"
-        for inner in (field.annotation, *get_args(field.annotation)):
-            if hasattr(inner, "model_fields"):
-                yield from _keys(inner, f"{prefix}{name}.")
+    return _beginning((f"{key}=" for key in keys_of()), incomplete)
 
 
 def _beginning(names: Any, incomplete: str) -> list[str]:

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from rlanything_agents.runs.storage import TRY_LATER, failing_disk
+from rlanything_verifiers.installed import extra_with, install
 from rlanything_verifiers.plain_text import printable
 
-__all__ = ["AsJson", "AsLines", "console", "error_console", "plain_errors", "plain_text", "print_json", "print_lines"]
+__all__ = [
+    "AsJson",
+    "AsLines",
+    "console",
+    "error_console",
+    "plain_errors",
+    "plain_text",
+    "print_json",
+    "print_lines",
+    "resumable",
+]
 
 WIDTH = 100
 """Columns of an output that is not a terminal."""
@@ -61,17 +77,74 @@ def plain_text(value: str, style: str = "") -> Text:
 
 @contextmanager
 def plain_errors(*packages: str) -> Iterator[None]:
-    """Print errors of this project as one line, and exit with 2 or the error's own code; other errors are raised.
+    """Print what a user can mend as one line and exit with its code; an error of the program itself is raised.
 
-    Errors of this project name the thing, the place and the remedy, which a traceback would hide.
+    Errors of this project name the thing, the place and the remedy, which a traceback would hide; so do those about a
+    disk, a connection, a package that is not installed, and a command line that cannot be parsed.
 
     Args:
         packages: Further packages whose errors are printed as one line.
     """
     try:
         yield
-    except (ValueError, LookupError, RuntimeError, ImportError) as error:
-        if not type(error).__module__.startswith(("rlanything_", *packages)):
+    except Exception as error:
+        found = _explained(error, ("rlanything_", *packages))
+        if found is None:
             raise
-        typer.echo(f"error: {printable(str(error))}", err=True)
-        raise typer.Exit(getattr(error, "exit_code", 2)) from None
+        typer.echo(f"error: {printable(found[0])}", err=True)
+        raise typer.Exit(found[1]) from None
+
+
+def _explained(error: Exception, packages: tuple[str, ...]) -> tuple[str, int] | None:
+    """The line about an error and the exit code; None for an error of the program."""
+    if hasattr(error, "format_message"):  # of the parser: typer has its classes from click, or brings them itself
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return None
+        context = getattr(error, "ctx", None)
+        where = f" (rlanything {context.command_path.partition(' ')[2]} --help)" if context is not None else ""
+        return " ".join(error.format_message().split()) + where.replace("  ", " "), 2
+    if type(error).__module__.startswith(packages):
+        return str(error), getattr(error, "exit_code", 2)
+    if (said := failing_disk(error)) is not None:
+        return said, TRY_LATER
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        extra = extra_with(package)
+        return None if extra is None else (f"this needs the package {package}: {install(extra)}", 2)
+    if isinstance(error, ConnectionError | TimeoutError):
+        return f"a connection failed ({error}): the same command resumes", TRY_LATER
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be used: {error.strerror}", 2
+    return None
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM arrived: the same as Ctrl-C, with another exit code."""
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Say how to resume after Ctrl-C and SIGTERM, and exit with 130 or 143.
+
+    Args:
+        folder: Where the interrupted work is stored.
+    """
+    owner = os.getpid()
+
+    def terminate(number: int, _: Any) -> None:
+        if os.getpid() == owner:
+            raise _Terminated
+        signal.signal(number, signal.SIG_DFL)  # a forked process ends as it would without this command
+        os.kill(os.getpid(), number)
+
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, terminate) if main else None
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        what, code = ("terminated", 143) if isinstance(error, _Terminated) else ("interrupted", 130)
+        typer.echo(f"\n{what} ({folder}): the same command resumes", err=True)
+        raise typer.Exit(code) from None
+    finally:
+        if main:
+            signal.signal(signal.SIGTERM, before)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlanything_agents.tools.cli import options
-from rlanything_agents.tools.cli.output import plain_errors
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.play.game import Tasks
@@ -50,28 +49,27 @@ def play(
 
     Without a terminal it reads answers from standard input, line by line.
     """
-    with plain_errors():
-        from rlanything_agents.config.load import ConfigError
-        from rlanything_agents.tools.cli.options import key_values
-        from rlanything_agents.tools.cli.output import console
-        from rlanything_agents.tools.play.game import Game
-        from rlanything_agents.tools.play.input import standard_answers
-        from rlanything_agents.tools.play.session import Session
-        from rlanything_envs import Conversation
-        from rlanything_task_pools import get_domain
+    from rlanything_agents.config.load import ConfigError
+    from rlanything_agents.tools.cli.options import key_values
+    from rlanything_agents.tools.cli.output import console
+    from rlanything_agents.tools.play.game import Game
+    from rlanything_agents.tools.play.input import standard_answers
+    from rlanything_agents.tools.play.session import Session
+    from rlanything_envs import Conversation
+    from rlanything_task_pools import get_domain
 
-        chosen = get_domain(domain)
-        knobs, arguments = key_values(knob, "--knob"), key_values(env, "--env")
-        if (task or pool) and (split or knobs):
-            raise ConfigError("--split and --knob are of generated tasks: leave them out with --task or --pool")
-        tasks = _tasks(chosen, seed, task, _pool_file(pool))
-        arguments = {**_of_the_generator(chosen, split, knobs), **arguments}
-        game = Game(_made(chosen, arguments, Conversation), tasks, save)
-        try:
-            session = Session(game, console())
-            session.play(standard_answers(session.complete))
-        finally:
-            game.close()
+    chosen = get_domain(domain)
+    knobs, arguments = key_values(knob, "--knob"), key_values(env, "--env")
+    if (task or pool) and (split or knobs):
+        raise ConfigError("--split and --knob are of generated tasks: leave them out with --task or --pool")
+    tasks = _tasks(chosen, seed, task, _pool_file(pool))
+    arguments = {**_of_the_generator(chosen, split, knobs), **arguments}
+    game = Game(_made(chosen, arguments, Conversation), tasks, save)
+    try:
+        session = Session(game, console())
+        session.play(standard_answers(session.complete))
+    finally:
+        game.close()
 
 
 def _tasks(domain: Domain, seed: int, task: str | None, pool: Path | None) -> Tasks:

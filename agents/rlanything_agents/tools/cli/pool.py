@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rlanything_agents.runs.storage import failing_disk
-from rlanything_agents.tools.cli.output import AsLines, plain_errors, print_lines
+from rlanything_agents.tools.cli.output import AsLines, print_lines
 
 if TYPE_CHECKING:
     from rlanything_task_pools import TaskPool
@@ -101,18 +101,17 @@ def import_(
     if domain is None:
         from rlanything_task_pools.export import import_pool
 
-        with plain_errors(), import_pool(folder, path, replay=replay) as pool:
+        with import_pool(folder, path, replay=replay) as pool:
             typer.echo(f"{path}: {_counted(pool.counts())}")
         return
     from rlanything_task_pools.collection import import_collection
     from rlanything_verifiers.plain_text import printable
 
-    with plain_errors():
-        pool, refused = import_collection(domain, str(folder), path, replay=replay)
-        with pool:
-            for place, reason in refused.items():
-                typer.echo(f"left out: {printable(place)}: {printable(reason)}", err=True)
-            typer.echo(f"{path}: {_counted(pool.counts())}")
+    pool, refused = import_collection(domain, str(folder), path, replay=replay)
+    with pool:
+        for place, reason in refused.items():
+            typer.echo(f"left out: {printable(place)}: {printable(reason)}", err=True)
+        typer.echo(f"{path}: {_counted(pool.counts())}")
 
 
 @app.command()
@@ -161,15 +160,14 @@ def _opened(path: Path) -> Iterator[TaskPool]:
 
     if path.is_dir():
         path = path / "pool.sqlite"
-    with plain_errors():
-        try:
-            with TaskPool.open(path) as pool:
-                yield pool
-        except sqlite3.DatabaseError as error:
-            if failing_disk(error):
-                raise
-            typer.echo(f"error: {path}: {error}; `rlanything pool verify` tells what is broken", err=True)
-            raise typer.Exit(2) from None
+    try:
+        with TaskPool.open(path) as pool:
+            yield pool
+    except sqlite3.DatabaseError as error:
+        if failing_disk(error):
+            raise
+        typer.echo(f"error: {path}: {error}; `rlanything pool verify` tells what is broken", err=True)
+        raise typer.Exit(2) from None
 
 
 def _counted(counts: dict[str, int]) -> str:

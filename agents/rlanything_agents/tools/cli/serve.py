@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli.output import plain_errors
-
 if TYPE_CHECKING:
     from rlanything_envs.adapters.serving import Server
 
@@ -47,33 +45,30 @@ def serve(
     Each session, a WebSocket at /ws or a session of MCP, has an environment of its own. Needs the package openenv, or
     for --mcp the extra mcp. With desktop, it starts a desktop and serves OSWorld's guest protocol.
     """
-    with plain_errors():
-        from rlanything_agents.config.load import ConfigError
-        from rlanything_agents.tools.cli.options import key_values
+    from rlanything_agents.config.load import ConfigError
+    from rlanything_agents.tools.cli.options import key_values
 
-        arguments = key_values(env, "--env")
-        if env_id == "desktop":
-            if mcp or tools or stdio or host != "127.0.0.1":
-                raise ConfigError(
-                    "a desktop is served on the loopback interface: leave out all but --env, --port, --token"
-                )
-            _serve_desktop(arguments, port, token)
-            return
-        settings: dict[str, Any] = {"host": host, "port": port, "token": token, "max_sessions": max_sessions}
-        if mine := sorted(arguments.keys() & {*settings, "idle_seconds", "max_message_bytes", "tools"}):
-            raise ConfigError(f"--env {mine[0]}: this is a setting of the server, not of the environment")
-        if (stdio and not mcp) or (tools and mcp):
-            raise ConfigError("--stdio goes with --mcp, and --tools without it")
-        if stdio:
-            from rlanything_envs.adapters.mcp import serve_stdio
+    arguments = key_values(env, "--env")
+    if env_id == "desktop":
+        if mcp or tools or stdio or host != "127.0.0.1":
+            raise ConfigError("a desktop is served on the loopback interface: leave out all but --env, --port, --token")
+        _serve_desktop(arguments, port, token)
+        return
+    settings: dict[str, Any] = {"host": host, "port": port, "token": token, "max_sessions": max_sessions}
+    if mine := sorted(arguments.keys() & {*settings, "idle_seconds", "max_message_bytes", "tools"}):
+        raise ConfigError(f"--env {mine[0]}: this is a setting of the server, not of the environment")
+    if (stdio and not mcp) or (tools and mcp):
+        raise ConfigError("--stdio goes with --mcp, and --tools without it")
+    if stdio:
+        from rlanything_envs.adapters.mcp import serve_stdio
 
-            serve_stdio(env_id, **arguments)
-            return
-        server = _server(env_id, mcp, tools, {**settings, "idle_seconds": idle_seconds}, arguments)
-        with server:
-            place = f"{server.url}/mcp" if mcp else server.url
-            typer.echo(f"{env_id} at {place}" + ("" if token is None else ", with a token"))
-            _until_ended()
+        serve_stdio(env_id, **arguments)
+        return
+    server = _server(env_id, mcp, tools, {**settings, "idle_seconds": idle_seconds}, arguments)
+    with server:
+        place = f"{server.url}/mcp" if mcp else server.url
+        typer.echo(f"{env_id} at {place}" + ("" if token is None else ", with a token"))
+        _until_ended()
 
 
 def _serve_desktop(settings: dict[str, Any], port: int, token: str | None) -> None:

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,7 @@ import typer
 
 from rlanything_agents.tools.cli import options
 from rlanything_agents.tools.cli.options import Changes
-from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json
+from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_json, resumable
 
 if TYPE_CHECKING:
     from rlanything_agents.config import RunConfig
@@ -41,8 +42,9 @@ def train(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Check all that needs no weights, estimate memory and time, and start nothing."),
+        typer.Option("--dry-run", help="Validate the run and print a plan without starting it."),
     ] = False,
+    pilot: Annotated[bool, typer.Option(help="With --dry-run: play a pilot to estimate the time.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Run the closed loop: policy, reward model and tasks learn together.
@@ -56,9 +58,10 @@ def train(
     from rlanything_agents.runs.preflight import preflight
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.training.ranks.launch import launched, must_be_trainable
+    from rlanything_task_pools import MissingExtra
+    from rlanything_verifiers.installed import install
 
-    with plain_errors():
-        process = launched()
+    process = launched()
     restart = restart and not process.restart  # processes that a launcher starts again go on
     with _ending_at_once(process.size), plain_errors():
         if process.number:
@@ -68,8 +71,10 @@ def train(
         settings = load_config(config, [*(override or ()), *watching, *playing])
         folder = RunFolder(out or Path("runs") / settings.name)
         spin_little()
+        if find_spec("trl") is None:
+            raise MissingExtra(f"training needs PyTorch, Transformers and TRL: {install('train')}")
         if dry_run:
-            raise typer.Exit(0 if _dry_run(settings, folder, as_json) else 1)
+            raise typer.Exit(0 if _dry_run(settings, folder, as_json, pilot) else 1)
         must_be_trainable(settings, process)
         preflight(settings, folder, restart=restart)
         if restart:
@@ -79,12 +84,9 @@ def train(
         from rlanything_agents.runs.train import train as run
         from rlanything_agents.training.ranks.channel import Ranks
 
-        try:
+        with resumable(folder.path):
             ranks = Ranks.join() if process.size > 1 else None
             summary = run(settings, folder, reporter, command=shlex.join(["rlanything", *sys.argv[1:]]), ranks=ranks)
-        except KeyboardInterrupt:
-            typer.echo(f"\ninterrupted ({folder.path}): the same command goes on from the last checkpoint", err=True)
-            raise typer.Exit(130) from None
         if as_json:
             print_json(summary)
 
@@ -139,7 +141,7 @@ def _ending_at_once(processes: int) -> Iterator[None]:
     os._exit(code)
 
 
-def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
+def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool, pilot: bool) -> bool:
     """Print the obstacles, the memory and the time of a run; returns whether there is no obstacle."""
     from rlanything_agents.tools.cli.doctor import findings_tree, show_findings
     from rlanything_agents.tools.planning.checks import dry_run
@@ -147,10 +149,10 @@ def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool) -> bool:
     findings = dry_run(settings, folder)
     if as_json:
         tree = findings_tree(findings)
-        print_json({**tree, "time": _time(settings) if tree["healthy"] else None})
+        print_json({**tree, "time": _time(settings) if tree["healthy"] and pilot else None})
         return bool(tree["healthy"])
     healthy = show_findings(findings, as_json=False)
-    if healthy:
+    if healthy and pilot:
         typer.echo("Running a pilot to estimate the time, which takes minutes with a pretrained model ...")
         typer.echo(f"Time: {_time(settings)}")
     return healthy

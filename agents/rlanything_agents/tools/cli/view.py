@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlanything_agents.tools.cli.output import AsJson, plain_errors, print_lines
+from rlanything_agents.tools.cli.output import AsJson, print_lines
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.view import Site
@@ -37,11 +37,10 @@ def view(
         else:
             typer.echo(f"{path}: {url}  (Ctrl-C ends)")
 
-    with plain_errors():
-        site = Site(path)
-        if out is not None:
-            _export(site, out, as_json)
-            return
+    site = Site(path)
+    if out is not None:
+        _export(site, out, as_json)
+        return
     try:
         with contextlib.suppress(KeyboardInterrupt):
             serve(site, port, ready=ready)

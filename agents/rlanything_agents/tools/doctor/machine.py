@@ -17,10 +17,10 @@ from typing import Any
 from rlanything_agents.engines.shared_memory import memory_of_machine
 from rlanything_envs.osworld.desktop.doctor import Finding
 from rlanything_task_pools import domain_names, get_domain
+from rlanything_verifiers.installed import DISTRIBUTION, install
 
 __all__ = ["examine_environments", "examine_machine", "human", "ready"]
 
-PACKAGE = "rlanything-envs"
 LEAST_DISK = 2 << 30
 LEAST_MEMORY = 2 << 30
 """Bytes below which the quickstart may fail."""
@@ -46,11 +46,9 @@ def examine_machine(desktop: bool = True) -> Iterator[Finding]:
 def _python() -> Iterator[Finding]:
     yield Finding("python", True, f"{platform.python_version()} on {platform.platform()}, {os.cpu_count()} processors")
     try:
-        yield Finding(PACKAGE, True, version(PACKAGE))
+        yield Finding(DISTRIBUTION, True, version(DISTRIBUTION))
     except PackageNotFoundError:
-        yield Finding(
-            PACKAGE, False, "it can be imported, but is not installed: no domain is known", "pip install -e ."
-        )
+        yield Finding(DISTRIBUTION, False, "it can be imported, but is not installed: no domain is known", install())
 
 
 def _extras() -> Iterator[Finding]:
@@ -59,7 +57,7 @@ def _extras() -> Iterator[Finding]:
 
     needed: dict[str, list[Requirement]] = defaultdict(list)
     try:
-        texts = requires(PACKAGE) or []
+        texts = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
         return
     extras = sorted({text.partition("extra == ")[2].strip(" \"')(") for text in texts if "extra == " in text})
@@ -80,7 +78,7 @@ def _extras() -> Iterator[Finding]:
                 if not requirement.specifier.contains(found, prereleases=True):
                     wrong.append(f"{requirement.name} {found} is not {requirement.specifier}")
         topic = f"extra {extra}" if extra else "core packages"
-        remedy = f"pip install '{PACKAGE}[{extra}]'" if extra else f"pip install {PACKAGE}"
+        remedy = install(*[extra] * bool(extra))
         if wrong:
             yield Finding(topic, False, "; ".join(wrong), remedy)
         elif absent and not extra:
@@ -91,7 +89,7 @@ def _extras() -> Iterator[Finding]:
             yield Finding(topic, True, f"{len(requirements)} packages")
     yield Finding(EXTRAS, True, " ".join(complete) or "none")
     if useful := [extra for extra in incomplete if extra not in _DEVELOPMENT]:
-        yield Finding("missing extras", None, " ".join(useful), f"pip install '{PACKAGE}[{','.join(useful)}]'")
+        yield Finding("missing extras", None, " ".join(useful), install(*useful))
 
 
 def _memory() -> Iterator[Finding]:
@@ -117,7 +115,7 @@ def _disk() -> Iterator[Finding]:
 
 def _gpu() -> Iterator[Finding]:
     if importlib.util.find_spec("torch") is None:
-        yield Finding("gpu", None, "torch is not installed", f"pip install '{PACKAGE}[train]'")
+        yield Finding("gpu", None, "torch is not installed", install("train"))
         return
     import torch
 
@@ -158,7 +156,7 @@ def _sandbox() -> Iterator[Finding]:
 
 
 def _games() -> Iterator[Finding]:
-    from rlanything_task_pools.alfworld.official import DATA_VARIABLE, HOW_TO_GET, find_games
+    from rlanything_task_pools.alfworld.official import DATA_VARIABLE, find_games, how_to_get
     from rlanything_task_pools.errors import PoolError
 
     if not os.environ.get(DATA_VARIABLE):
@@ -168,7 +166,7 @@ def _games() -> Iterator[Finding]:
         try:
             yield Finding(f"games {split}", True, f"{len(find_games(split=split))} official games")
         except PoolError as error:
-            yield Finding(f"games {split}", False, str(error), HOW_TO_GET)
+            yield Finding(f"games {split}", False, str(error), how_to_get())
 
 
 def _desktop(start: bool) -> Iterator[Finding]:

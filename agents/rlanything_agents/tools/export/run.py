@@ -19,6 +19,7 @@ from rlanything_agents.runs.stored.episodes import read_episodes
 from rlanything_agents.tools.export.kinds import KINDS, Group, Kind, Row
 from rlanything_task_pools import MissingExtra, get_domain
 from rlanything_task_pools.errors import UnknownName
+from rlanything_verifiers.installed import install
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -103,7 +104,7 @@ def _check(kinds: Sequence[str], format: str, split: str) -> None:
     try:
         import datasets  # noqa: F401
     except ImportError as error:
-        raise MissingExtra(f"the export needs datasets ({error}): pip install 'rlanything-envs[export]'") from error
+        raise MissingExtra(f"the export needs datasets ({error}): {install('export')}") from error
 
 
 def _write(kind: Kind, files: Sequence[Path], manual: str, folder: Path, format: str, split: str) -> dict[str, int]:

@@ -22,6 +22,7 @@ from rlanything_agents.tools.planning.memory import NotEstimated, phases, planne
 from rlanything_agents.training.ranks.launch import launched, obstacles
 from rlanything_envs.errors import InfrastructureError, MissingExtra
 from rlanything_task_pools import get_domain
+from rlanything_verifiers.installed import install
 
 __all__ = ["dry_run"]
 
@@ -71,7 +72,7 @@ def _extras(config: RunConfig, models: list[CheckpointConfig]) -> Iterator[Findi
         absent = [name for name in packages if importlib.util.find_spec(name) is None]
         message = f"not installed: {', '.join(absent)}" if absent else ", ".join(packages)
         if packages:
-            yield Finding(f"extra {extra}", not absent, message, f"pip install 'rlanything-envs[{extra}]'")
+            yield Finding(f"extra {extra}", not absent, message, install(extra))
 
 
 def _tasks(config: RunConfig) -> Iterator[Finding]:

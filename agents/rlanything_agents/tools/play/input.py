@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from rlanything_task_pools import MissingExtra
-
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
@@ -80,21 +78,12 @@ class Terminal:
 
     Args:
         complete: Function for the completions.
-
-    Raises:
-        MissingExtra: prompt_toolkit is not installed.
     """
 
     echo = False
 
     def __init__(self, complete: Complete) -> None:
-        try:
-            self._session = _session(complete)
-        except ImportError as error:
-            raise MissingExtra(
-                "playing on a terminal needs the package prompt_toolkit: pip install 'rlanything-envs[train]'; "
-                "a script can send lines instead"
-            ) from error
+        self._session = _session(complete)
 
     def read(self, prompt: str) -> str:
         """Read the next answer; Enter in an open fence begins a new line."""

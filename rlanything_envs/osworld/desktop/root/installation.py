@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.errors import DesktopError, NotPrepared
 from rlanything_envs.osworld.desktop.namespaces import why_forbidden
 from rlanything_envs.osworld.desktop.packages import OPTIONAL
 from rlanything_envs.osworld.desktop.root.deb import unpack
@@ -49,14 +49,14 @@ def install(optional: Iterable[str] = (), mirrors: Iterable[str] = (), report: R
             room, or another installation under way.
     """
     if platform.system() != "Linux" or platform.machine() != "x86_64":
-        raise DesktopError(
+        raise NotPrepared(
             f"packages are pinned for Linux on amd64 alone, and this is {platform.system()} on {platform.machine()}: "
             'use backend="docker" or "http"'
         )
     if reason := why_forbidden():
-        raise DesktopError(reason)
+        raise NotPrepared(reason)
     if unknown := set(optional) - set(OPTIONAL):
-        raise DesktopError(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
+        raise NotPrepared(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
     place = home()
     with _alone(place):
         there = installed()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from rlanything_envs.osworld.desktop.errors import DesktopError
+from rlanything_envs.osworld.desktop.errors import DesktopError, NotPrepared
 from rlanything_envs.osworld.desktop.root.index import Index, paragraphs, parse_index
 
 __all__ = ["VARIABLE", "Gone", "Mirror", "configured", "find_mirror"]
@@ -71,7 +71,7 @@ def find_mirror(given: Iterable[str] = ()) -> Mirror:
     addresses = [address.rstrip("/") for address in named] or configured()
     wrong = [address for address in addresses if not address.startswith(_SCHEMES)]
     if wrong:
-        raise DesktopError(f"{wrong[0]!r:.200} is no address of a mirror: it begins with http:, https: or file:")
+        raise NotPrepared(f"{wrong[0]!r:.200} is no address of a mirror: it begins with http:, https: or file:")
     addresses = list(dict.fromkeys([*addresses, *(f"{address}-security" for address in addresses)]))
     places = {}
     for suite in (_CODENAME, f"{_CODENAME}-security"):

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
+from rlanything_agents.feedback.metrics import wilson
 from rlanything_agents.tools.benchmark.compare import compare_results, exact_p, pair
 from rlanything_agents.tools.benchmark.episode import Result, episodes_of
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -107,6 +109,15 @@ def test_episodes_of_one_task_are_no_independent_ones() -> None:
     assert (certain["low"], certain["high"]) == pytest.approx((0.5101, 1.0), abs=1e-4), "Wilson for 4 of 4"
     independent = summary_of(panel_of(["a"] * 4), [[1, -1, 1, -1]] * 4)["total"]
     assert (independent["low"], independent["high"]) == pytest.approx((0.2800, 0.7200), abs=1e-4), "Wilson for 8 of 16"
+
+
+@pytest.mark.parametrize("trials", [1, 2, 7, 96, 2048])
+def test_intervals_and_p_values_are_scipys(trials: int) -> None:
+    for successes in {0, 1, trials // 3, trials - 1, trials}:
+        known = stats.binomtest(successes, trials)
+        interval = known.proportion_ci(0.95, method="wilson")
+        assert wilson(successes, trials) == pytest.approx((interval.low, interval.high), abs=1e-12)
+        assert exact_p(successes, trials - successes) == pytest.approx(known.pvalue, abs=1e-9)
 
 
 def test_nothing_is_measured_on_nothing() -> None:

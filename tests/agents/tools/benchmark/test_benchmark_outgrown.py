@@ -143,7 +143,7 @@ def test_a_service_that_dies_in_the_middle_is_to_be_tried_later(service: Service
     service.default = death
     code, told = benchmark(service, tmp_path / "out")
     assert code == 75, told
-    assert "the same command goes on" in told.splitlines()[-1]
+    assert "the same command resumes" in told.splitlines()[-1]
     service.default = say("Action: look")
     assert benchmark(service, tmp_path / "out")[0] == 0
     assert json.loads((tmp_path / "out" / "results.json").read_text())["left"] == 0

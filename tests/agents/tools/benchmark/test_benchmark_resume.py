@@ -76,13 +76,14 @@ def test_a_killed_benchmark_goes_on_to_the_same_results(tmp_path: Path, monkeypa
     assert stored[0]["left"] == 0
 
 
-def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stop_keeps_what_is_done_and_says_how_to_resume(number: int, code: int, tmp_path: Path) -> None:
     stopped = slow_benchmark(tmp_path, "--panel", "alfworld-easy", "--limit", "40", "--workers", "4", "--out", "out")
     lines = tmp_path / "out" / "results.jsonl"
-    stopped.send_signal(signal.SIGINT)
+    stopped.send_signal(number)
     told = stopped.communicate(timeout=60)[1]
-    assert stopped.returncode == 130
-    assert "the same command goes on" in told
+    assert stopped.returncode == code
+    assert "the same command resumes" in told
     assert "Traceback" not in told
     kept = json.loads((tmp_path / "out" / "results.json").read_text())
     played = lines.read_bytes().count(b"\n")

@@ -7,9 +7,27 @@ import pytest
 from benchmark_parts import desktop_panel, expert_service, timeless
 
 from rlanything_agents.tools.benchmark.runner import run_benchmark
-from rlanything_agents.tools.benchmark.settings import ChatSettings
+from rlanything_agents.tools.benchmark.settings import ChatSettings, usual_service
 from rlanything_envs.llm import BudgetExceeded, MissingKey, Price
 from rlanything_task_pools.panel import Panel, load_panel
+
+
+@pytest.mark.parametrize(
+    ("key", "base", "named", "found"),
+    [
+        ("", "", None, ("http://localhost:8000/v1", None)),
+        ("k", "", None, ("https://api.openai.com/v1", "OPENAI_API_KEY")),
+        ("k", "http://there:1/v1", None, ("http://there:1/v1", "OPENAI_API_KEY")),
+        ("k", "", "OTHER", ("http://localhost:8000/v1", "OTHER")),
+        ("", "http://there:1/v1", None, ("http://there:1/v1", None)),
+    ],
+)
+def test_the_usual_service(
+    key: str, base: str, named: str | None, found: tuple[str, str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("OPENAI_BASE_URL", base)
+    assert usual_service(named) == {"base_url": found[0], "key_env": found[1]}
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_a_disk_that_fills_up_again_and_again_costs_nothing_but_time(disk: Path,
     stopped = []
     for room in (0, 3_000, 30_000, 100_000, 200_000):
         leave(disk, room)
-        with pytest.raises(RunStopped, match="the same command goes on") as caught:
+        with pytest.raises(RunStopped, match="the same command resumes") as caught:
             go_on(target, tmp_path)
         assert caught.value.exit_code == 75
         stopped.append(str(caught.value))
@@ -196,7 +196,7 @@ def test_a_read_only_folder_ends_with_a_line_and_a_code(disk: Path, run: Path, t
     code, output = invoke(disk / run.name, tmp_path)
     assert code == 75
     assert "Read-only file system" in output
-    assert "the same command goes on" in output
+    assert "the same command resumes" in output
     assert "Traceback" not in output
 
 

@@ -27,6 +27,7 @@ from rlanything_agents.tools.doctor import Finding, examine_environments, examin
 from rlanything_agents.tools.doctor.machine import _extras
 from rlanything_agents.training.audit import SAMPLED, kept, read_samples, store_samples
 from rlanything_agents.training.samples import Sample
+from rlanything_verifiers.installed import install
 
 EVIL = "\x1b[2J\u202e[bold]x"
 
@@ -297,7 +298,7 @@ def test_missing_and_old_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "is not >=999" in findings["extra train"].said
     assert findings["extras"].said == "export"
     assert (findings["missing extras"].good, findings["missing extras"].said) == (None, "llm vllm")
-    assert findings["missing extras"].remedy == "pip install 'rlanything-envs[llm,vllm]'"
+    assert findings["missing extras"].remedy == install("llm", "vllm")
     assert ready(findings.values()) == ([], ["training", "models behind an address", "vLLM"])
     played = Finding("play alfworld", True, "won")
     assert ready([*findings.values(), played]) == (["AlfWorld"], ["training", "models behind an address", "vLLM"])

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlanything_verifiers.installed import install
+
 from .errors import SandboxError, SandboxUnsupported, WorkerLost
 from .frames import pack, unpack
 from .limits import MIB, Limits
@@ -73,7 +75,7 @@ def _sdk() -> ModuleType:
     try:
         return importlib.import_module("docker")  # it brings docker.errors
     except ImportError as error:
-        raise SandboxError("backend='docker' needs the Docker SDK: pip install 'rlanything-envs[docker]'") from error
+        raise SandboxError(f"backend='docker' needs the Docker SDK: {install('docker')}") from error
 
 
 class Container:
