@@ -145,7 +145,9 @@ class ServicePlayer(ChatPlayer):
         except EndpointRefused as error:
             if self._log.answered:
                 raise RunMustStop(f"the service stopped answering; the same command resumes: {error}") from error
-            raise
+            raise EndpointRefused(
+                f"{error} (--base-url names the service, --key-env the variable of its key)"
+            ) from error
         return completion
 
     def _answers_shortly(self, messages: list[Message], params: SamplingParams) -> bool:
