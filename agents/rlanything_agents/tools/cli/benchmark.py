@@ -141,6 +141,8 @@ def benchmark(
     left = summary["left"] - len(broken) * episodes
     if left:
         told = next((error["error"] for error in summary["errors"] if error["task"] not in broken), "not played")
+        if rate is None and "RequestRejected" in told:
+            raise BenchmarkError(f"no episode ended with an outcome: {told}")
         raise RunMustStop(
             f"{left} of {summary['episodes']} episodes have no outcome ({told}): the same command resumes"
         )
