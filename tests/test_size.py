@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 91_204,
-    "lines of studies, benchmarks, scripts and examples": 8_099,
-    "lines of tests": 68_308,
-    "files of the four packages": 685,
+    "lines of the four packages": 91_490,
+    "lines of studies, benchmarks, scripts and examples": 8_135,
+    "lines of tests": 68_876,
+    "files of the four packages": 687,
     "settings of a run": 152,
     "commands": 19,
 }
