@@ -86,8 +86,8 @@ def test_nothing_but_failures_is_no_success(invoke: Invoke, games: Panel) -> Non
     with expert_service(games) as service:
         service.failing = 100
         failed = invoke(*EASY, "--agent", "openai:m", "--base-url", service.base_url, "--out", "o")
-        assert failed.exit_code == 75
-        assert f"(the service at {service.base_url} gave no answer" in failed.stderr
+        assert failed.exit_code == 2  # each request is refused
+        assert f"the service at {service.base_url} gave no answer (--base-url names another)" in failed.stderr
         service.failing = 0
         prices = ("--price-in", "1", "--price-out", "2")
         again = invoke(*EASY, "--agent", "openai:m", "--base-url", service.base_url, "--out", "o", *prices)
