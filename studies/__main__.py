@@ -169,6 +169,29 @@ def guided(
     raise typer.Exit(1 if failed else 0)
 
 
+@app.command()
+def see(
+    out: Where = Path("runs/see"),
+    tasks: Annotated[int, typer.Option(min=4, help="Tasks whose screens are collected; one of four is held out.")] = 60,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of dense teaching.")] = 1000,
+    answers: Annotated[int, typer.Option(min=0, help="Steps of teaching to answer in the prompts of the loop.")] = 300,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+) -> None:
+    """Does a small model that is taught on screens of real desktops hit what is asked for on unseen ones?
+
+    The same command continues an interrupted study. The model's folder then serves as ``policy.checkpoint``.
+    """
+    with plain_errors("studies"):
+        from studies.acting import act
+        from studies.screens import collect, screens
+        from studies.seeing import run
+
+        collect(out / "screens", tasks, note=typer.echo)
+        run(out, steps, seed=seed, note=typer.echo)
+        if answers:
+            act(out, screens(out / "screens", "train"), answers, seed=seed, note=typer.echo)
+
+
 def _arms(
     file: Path,
     folder: Path,
