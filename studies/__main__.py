@@ -173,8 +173,8 @@ def guided(
 def see(
     out: Where = Path("runs/see"),
     tasks: Annotated[int, typer.Option(min=4, help="Tasks whose screens are collected; one of four is held out.")] = 60,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of dense teaching.")] = 1000,
-    answers: Annotated[int, typer.Option(min=0, help="Steps of teaching to answer in the prompts of the loop.")] = 300,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of dense teaching.")] = 1200,
+    answers: Annotated[int, typer.Option(min=0, help="Steps of teaching to answer in the prompts of the loop.")] = 400,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
     """Does a small model that is taught on screens of real desktops hit what is asked for on unseen ones?
