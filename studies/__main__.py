@@ -182,14 +182,16 @@ def see(
     The same command continues an interrupted study. The model's folder then serves as ``policy.checkpoint``.
     """
     with plain_errors("studies"):
-        from studies.acting import act
+        from studies.acting import act, measure
         from studies.screens import collect, screens
         from studies.seeing import run
 
         collect(out / "screens", tasks, note=typer.echo)
         run(out, steps, seed=seed, note=typer.echo)
         if answers:
-            act(out, screens(out / "screens", "train"), answers, seed=seed, note=typer.echo)
+            train, unseen = (screens(out / "screens", part) for part in ("train", "held-out"))
+            act(out, train, answers, seed=seed, note=typer.echo)
+            typer.echo(f"Answers: {measure(out, train, unseen)}")
 
 
 def _arms(

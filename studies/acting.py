@@ -6,8 +6,10 @@ of the file and the folder in the goal of a task.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -21,13 +23,14 @@ from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.pretrained import load_template
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.trajectory import Step
+from rlanything_agents.runs.folder import write_atomically
 from rlanything_envs.llm.generator import SeenPrompt
 from rlanything_envs.message import Image
 from rlanything_envs.views import get_view
 from studies.screens import SCREEN, Screen, solution
-from studies.seeing import Eyes, optimise, pixels_of
+from studies.seeing import Eyes, hits, optimise, pixels_of
 
-__all__ = ["Lesson", "act", "demonstrations", "invented", "renderer_of", "says"]
+__all__ = ["Lesson", "act", "demonstrations", "invented", "measure", "renderer_of"]
 
 _BATCH = 4
 _GOALS = {
@@ -35,7 +38,7 @@ _GOALS = {
     "rename_files": 'In the folder "{0}" on the Desktop, rename "{1}" to "{2}".',
 }
 _COORDINATES = re.compile(r'"coordinate": \[(\d{1,4}), (\d{1,4})\]')
-_ANSWER = 48
+_ANSWER = 64
 """Tokens, of a byte each, in which a first place has been said."""
 
 Point = tuple[float, float]
@@ -110,7 +113,7 @@ def act(
         shutil.copytree(folder / "model", policy)
     eyes, renderer = Eyes(policy), renderer_of(policy)
     shown = demonstrations(train, renderer)
-    manual = next(screen.text for screen in train if screen.text).partition("\n\n")[2]
+    manual = _manual(train)
 
     def loss_at(rng: np.random.Generator) -> torch.Tensor:
         new = [invented(train[k], manual, renderer, rng) for k in rng.choice(len(train), _BATCH, replace=False)]
@@ -145,14 +148,46 @@ def _inputs(eyes: Eyes, ids: torch.Tensor, prompts: Sequence[SeenPrompt]) -> dic
     }
 
 
-def says(eyes: Eyes, renderer: Renderer, screen: Screen, names: Sequence[str], manual: str) -> list[Point | None]:
-    """Where the model's most probable answer clicks first when a task names an element; None where it says no place."""
-    points: list[Point | None] = []
-    for name in names:
-        prompt = _prompt(renderer, screen, _GOALS["rename_files"].format("photos", name, "summary.txt"), manual)
-        ids = torch.tensor([prompt.ids])
-        with torch.no_grad():
-            said = eyes.model.generate(**_inputs(eyes, ids, [prompt]), max_new_tokens=_ANSWER, do_sample=False)
-        found = _COORDINATES.search(renderer.template.decode(said[0, ids.shape[1] :].tolist()))
-        points.append(found and (int(found[1]) * SCREEN[0] / 1000, int(found[2]) * SCREEN[1] / 1000))
-    return points
+def measure(folder: Path, train: Sequence[Screen], unseen: Sequence[Screen], *, seed: int = 0) -> dict[str, int]:
+    """How often the most probable answer clicks first on what a task names: one name of each unseen screen.
+
+    Args:
+        folder: Folder of a study, after `act`.
+        train: The screens of the training.
+        unseen: Screens of other tasks.
+        seed: Seed of the names.
+
+    Returns:
+        Numbers of screens, of answers that click at all, of hits, and of hits by the most frequent answer.
+    """
+    eyes, renderer, rng = Eyes(folder / "policy"), renderer_of(folder / "policy"), np.random.default_rng(seed)
+    eyes.model.eval()
+    manual = _manual(train)
+    asked: list[tuple[Screen, str, Point | None]] = []
+    for screen in unseen:
+        if names := sorted({one.name for one in screen.elements}):
+            name = str(rng.choice(names))
+            asked.append((screen, name, _said(eyes, renderer, screen, name, manual)))
+    usual = Counter(point for _, _, point in asked).most_common(1)[0][0]
+    found = {
+        "screens": len(asked),
+        "clicks": sum(point is not None for _, _, point in asked),
+        "hits": sum(hits(screen.elements, name, point) for screen, name, point in asked),
+        "hits of the most frequent answer": sum(hits(screen.elements, name, usual) for screen, name, _ in asked),
+    }
+    write_atomically(folder / "answers.json", json.dumps(found, indent=2) + "\n")
+    return found
+
+
+def _manual(train: Sequence[Screen]) -> str:
+    """What follows the goal in a first message."""
+    return next(screen.text for screen in train if screen.text).partition("\n\n")[2]
+
+
+def _said(eyes: Eyes, renderer: Renderer, screen: Screen, name: str, manual: str) -> Point | None:
+    prompt = _prompt(renderer, screen, _GOALS["rename_files"].format("photos", name, "summary.txt"), manual)
+    ids = torch.tensor([prompt.ids])
+    with torch.no_grad():
+        said = eyes.model.generate(**_inputs(eyes, ids, [prompt]), max_new_tokens=_ANSWER, do_sample=False)
+    found = _COORDINATES.search(renderer.template.decode(said[0, ids.shape[1] :].tolist()))
+    return found and (int(found[1]) * SCREEN[0] / 1000, int(found[2]) * SCREEN[1] / 1000)

@@ -27,7 +27,7 @@ from rlanything_agents.models.small import CELL, make_seeing_model
 from rlanything_agents.runs.folder import write_atomically
 from studies.screens import SCREEN, Named, Screen, screens
 
-__all__ = ["Eyes", "optimise", "pixels_of", "run", "table", "teach"]
+__all__ = ["Eyes", "hits", "optimise", "pixels_of", "run", "table", "teach"]
 
 SIZE = SmallConfig(hidden_size=128, layers=2)
 COLUMNS, ROWS = SCREEN[0] // CELL, SCREEN[1] // CELL
@@ -243,7 +243,7 @@ def table(eyes: Eyes, train: Sequence[Screen], unseen: Sequence[Screen], *, seed
             places.setdefault(one.name, Counter())[_cell(one)] += 1
     usual = {name: _middle(cells.most_common(1)[0][0]) for name, cells in places.items()}
     tasks = sorted({screen.task for screen in unseen})
-    hits, beyond = dict[str, NDArray[np.float64]](), Counter[str]()
+    counts, beyond = dict[str, NDArray[np.float64]](), Counter[str]()
     asked = np.zeros(len(tasks))
     for screen in unseen:
         pixels, names = pixels_of(screen), sorted({one.name for one in screen.elements})
@@ -260,12 +260,12 @@ def table(eyes: Eyes, train: Sequence[Screen], unseen: Sequence[Screen], *, seed
         asked[task] += len(names)
         ours: list[bool] = []
         for row, clicked in points.items():
-            hit = [_hits(screen.elements, name, point) for name, point in zip(names, clicked, strict=True)]
-            hits.setdefault(row, np.zeros(len(tasks)))[task] += sum(hit)
+            hit = [hits(screen.elements, name, point) for name, point in zip(names, clicked, strict=True)]
+            counts.setdefault(row, np.zeros(len(tasks)))[task] += sum(hit)
             ours = hit if row == MODEL else ours
             beyond[row] += sum(one and not other for one, other in zip(ours, hit, strict=True))
     drawn = np.random.default_rng(0).integers(len(tasks), size=(4000, len(tasks)))
-    rates = {row: 100 * one[drawn].sum(1) / asked[drawn].sum(1) for row, one in hits.items()}
+    rates = {row: 100 * one[drawn].sum(1) / asked[drawn].sum(1) for row, one in counts.items()}
     return {
         row: {
             "rate": 100 * float(one.sum() / asked.sum()),
@@ -273,7 +273,7 @@ def table(eyes: Eyes, train: Sequence[Screen], unseen: Sequence[Screen], *, seed
             "ahead": np.quantile(rates[MODEL] - rates[row], (0.025, 0.975)).tolist(),
             "model where it misses": 100 * beyond[row] / max(1, int(asked.sum() - one.sum())),
         }
-        for row, one in hits.items()
+        for row, one in counts.items()
     } | {"asked": int(asked.sum()), "tasks": len(tasks), "screens": len(unseen)}
 
 
@@ -304,14 +304,15 @@ def _middle(cell: int) -> tuple[int, int]:
     return cell % COLUMNS * CELL + CELL // 2, cell // COLUMNS * CELL + CELL // 2
 
 
-def _hits(elements: Sequence[Named], name: str, point: Sequence[float] | None) -> bool:
+def hits(elements: Sequence[Named], name: str, point: Sequence[float] | None) -> bool:
+    """Whether a click, if there is one, is on an element of a name."""
     return point is not None and any(one.holds(point[0], point[1]) for one in elements if one.name == name)
 
 
 def _best(elements: Sequence[Named], name: str) -> tuple[int, int]:
     wanted = [one for one in elements if one.name == name]
     every = [_middle(cell) for one in wanted for cell in _cells(one)]
-    return next((point for point in every if _hits(wanted, name, point)), every[0])
+    return next((point for point in every if hits(wanted, name, point)), every[0])
 
 
 def run(folder: Path, steps: int, *, seed: int = 0, note: Callable[[str], None] = print) -> dict[str, Any]:

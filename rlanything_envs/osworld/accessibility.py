@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
 
-__all__ = ["Element", "Line", "linearise", "read_elements", "relevant"]
+__all__ = ["Element", "Line", "linearise", "read_elements", "relevant", "worth_reading"]
 
 _MOST_CHARACTERS = 16_000_000
 _MOST_ELEMENTS = 20_000
@@ -152,7 +152,7 @@ def _windows(elements: Sequence[Element]) -> list[_Window]:
     for element in elements:
         if element.role in _WINDOWS:
             found.append(_Window(element.role, "active" in element.states))
-        if _worth_reading(element):
+        if worth_reading(element):
             found[-1].elements.append(element)
     return found
 
@@ -169,7 +169,7 @@ def _by_importance(windows: Sequence[_Window]) -> list[int]:
     return sorted(range(len(windows)), key=rank)
 
 
-def _worth_reading(element: Element) -> bool:
+def worth_reading(element: Element) -> bool:
     """Whether an element says or does something: mere containers and empty cells do not."""
     if element.role in _CONTAINERS or element.width <= 0 or element.height <= 0:
         return False
