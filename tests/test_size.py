@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 91_490,
-    "lines of studies, benchmarks, scripts and examples": 8_135,
-    "lines of tests": 68_876,
+    "lines of the four packages": 91_494,
+    "lines of studies, benchmarks, scripts and examples": 8_946,
+    "lines of tests": 69_017,
     "files of the four packages": 687,
     "settings of a run": 152,
     "commands": 19,
