@@ -99,10 +99,14 @@ def test_each_page_with_code_says_under_its_title_what_it_needs() -> None:
 
 
 def test_few_blocks_are_not_run() -> None:
-    listed = [f"{block.place}: {block.not_run}" for page in PAGES for block in page.blocks if block.not_run is not None]
+    blocks = [block for page in PAGES for block in page.blocks]
+    elsewhere = "tests/docs/test_readme.py"  # types the block that begins with a clone
+    listed = [
+        f"{b.place}: {b.not_run}" for b in blocks if b.not_run is not None and not b.not_run.startswith(elsewhere)
+    ]
     print(*listed, sep="\n")
     assert len(listed) <= MOST_NOT_RUN, "\n".join(listed)
-    assert sum(len(page.blocks) for page in PAGES) > 5 * len(listed)
+    assert len(blocks) > 5 * len(listed)
 
 
 # -- the runner itself ---------------------------------------------------------------------------------------

@@ -86,6 +86,9 @@ def test_the_menus_of_the_panel_and_of_the_desktop(desktop):
     click(client, until(client, 'menu-item "LXTerminal"'))
     assert until(client, "terminal ")
     client.act("pyautogui.hotkey('alt', 'F4')")
+    end = time.monotonic() + 30
+    while any("terminal " in line for line in elements(client)):  # else the click would be the terminal's
+        assert time.monotonic() < end, elements(client)
     client.act("pyautogui.rightClick(900, 400)")
     until(client, 'menu-item "Paste"')
     assert not [line for line in elements(client) if 'menu-item "Folder"' in line]  # of a menu that is closed

@@ -354,7 +354,7 @@ def test_own_code_that_is_unplugged_loses_nothing(games: Panel, own: str, tmp_pa
     ("agent", "told"),
     [
         ("number", "answered with int"),
-        ("broken", "failed with KeyError: 'lost'"),
+        ("broken", r"failed with KeyError at .*\.py, line [0-9]+: 'lost'"),
         ("Idle", "neither a function"),
         ("value", "neither a function"),
         ("nothing", "no attribute"),
