@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 91_494,
     "lines of studies, benchmarks, scripts and examples": 8_946,
-    "lines of tests": 69_017,
+    "lines of tests": 69_024,
     "files of the four packages": 687,
     "settings of a run": 152,
     "commands": 19,
