@@ -27,7 +27,7 @@ def config(server: Served, name: str = "policy") -> ServerConfig:
 
 def is_from(model: Any, generator: Any, version: int) -> None:
     for prompt, samples in zip(PROMPTS, generator.generate(PROMPTS, PARAMS), strict=True):
-        assert len({tuple(sample.token_ids or ()) for sample in samples}) == 3
+        assert len({tuple(sample.token_ids or ()) for sample in samples}) > 1
         for sample in samples:
             assert not sample.error
             assert sample.weights_version == version
