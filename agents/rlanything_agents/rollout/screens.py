@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.osworld.clicks import ClickFinder, mark_clicks
+from rlanything_envs.osworld.clicks import Click, ClickFinder, mark_clicks
 
 __all__ = ["Screens"]
 
@@ -37,29 +37,32 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
         self._shown: np.ndarray[Any, Any] | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode, and keep its first screen."""
+        """Begin an episode."""
+        self._keep()
         self._episodes.append([])
         observation, info = self.env.reset(seed=seed, options=options)
         self._clicks.reset()
-        self._keep(observation)
+        self._shown = self._look(observation)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Execute an action, mark where it clicked, and keep the screen after it."""
+        """Execute an action, and keep the screen before it with marks where it clicked."""
         result = self.env.step(action)
-        if (clicks := self._clicks.find()) and self._shown is not None:
-            self._episodes[-1][-1] = _packed(mark_clicks(self._shown, clicks))
-        self._keep(result[0])
+        self._keep(self._clicks.find())
+        self._shown = self._look(result[0])
         return result
 
     def take(self) -> list[dict[int, bytes]]:
         """Return and drop the pictures since the last call: WebP files by the number of the turn, for each episode."""
+        self._keep()
         episodes, self._episodes = self._episodes, []
         return [{number: picture for number, picture in enumerate(each) if picture} for each in episodes]
 
-    def _keep(self, observation: Any) -> None:
-        self._shown = self._look(observation)
-        self._episodes[-1].append(b"" if self._shown is None else _packed(self._shown))
+    def _keep(self, clicks: Sequence[Click] = ()) -> None:
+        """Add the screen that is shown to the episode under way, if there is one."""
+        if self._episodes:
+            self._episodes[-1].append(b"" if self._shown is None else _packed(mark_clicks(self._shown, clicks)))
+        self._shown = None
 
     def _look(self, observation: Any) -> np.ndarray[Any, Any] | None:
         if isinstance(observation, Mapping) and "screenshot" in observation:
