@@ -24,6 +24,7 @@ from rlanything_agents.models.pretrained import load_template
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.trajectory import Step
 from rlanything_agents.runs.folder import write_atomically
+from rlanything_agents.training.imitation import pad, row_of
 from rlanything_envs.llm.generator import SeenPrompt
 from rlanything_envs.message import Image
 from rlanything_envs.views import get_view
@@ -126,14 +127,7 @@ def act(
 
 def _loss(eyes: Eyes, lessons: Sequence[Lesson]) -> torch.Tensor:
     """Mean loss of a token of the answers, in nats."""
-    width = max(len(prompt) + len(answer) for prompt, answer in lessons)
-    ids, learnt = (
-        torch.zeros(len(lessons), width, dtype=torch.int64),
-        torch.zeros(len(lessons), width, dtype=torch.bool),
-    )
-    for row, (prompt, answer) in enumerate(lessons):
-        ids[row, : len(prompt) + len(answer)] = torch.tensor([*prompt.ids, *answer])
-        learnt[row, len(prompt) : len(prompt) + len(answer)] = True
+    ids, learnt = pad([row_of(prompt, answer) for prompt, answer in lessons], eyes.model.device)
     hidden = eyes.model.model(**_inputs(eyes, ids[:, :-1], [prompt for prompt, _ in lessons])).last_hidden_state
     logits = eyes.model.lm_head(hidden[learnt[:, 1:]])
     return functional.cross_entropy(logits, ids[:, 1:][learnt[:, 1:]])

@@ -68,7 +68,7 @@ class Named:
 
     def holds(self, x: float, y: float) -> bool:
         """Whether a click there hits it."""
-        return 2 * abs(x - self.x) <= self.width and 2 * abs(y - self.y) <= self.height
+        return _covers(self, x, y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,8 @@ def _file(folder: Path, part: str, number: int) -> Path:
     return folder / f"{part}-{number:04}.json"
 
 
-def _covers(window: Element, x: int, y: int) -> bool:
-    return 2 * abs(x - window.x) <= window.width and 2 * abs(y - window.y) <= window.height
+def _covers(one: Element | Named, x: float, y: float) -> bool:
+    return 2 * abs(x - one.x) <= one.width and 2 * abs(y - one.y) <= one.height
 
 
 def _played(number: int, part: str) -> list[dict[str, Any]]:

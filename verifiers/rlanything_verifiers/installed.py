@@ -20,16 +20,14 @@ DISTRIBUTION = "rlanything-envs"
 """Name of the distribution."""
 
 
-def install(*extras: str, beside: str = "") -> str:
+def install(*extras: str) -> str:
     """The command that installs this library again with more packages.
 
     Args:
         extras: Extras to add; without any the library itself is repaired.
-        beside: Further arguments of pip.
     """
     more = f"[{','.join(extras)}]" if extras else ""
-    words = ["pip", "install", *_source(more)]
-    return " ".join([*map(shlex.quote, words), *([beside] if beside else [])])
+    return shlex.join(["pip", "install", *_source(more)])
 
 
 def extra_with(module: str) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 from rlanything_agents.config import RunConfig
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.step_prompts import Judgement, StepPrompts
-from rlanything_agents.rollout.episode import told
+from rlanything_agents.rollout.episode import text_and_screen
 from rlanything_agents.rollout.renderer import Renderer, Turn
 from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.rollout.trajectory import Step, Trajectory, outcome_of
@@ -135,7 +135,7 @@ def demonstrate(
 
 def _demonstration(expert: Expert, renderer: Renderer, env: gym.Env[Any, Any], task: Any, max_steps: int) -> list[Row]:
     seen, info = env.reset(options={"task": task})
-    opening, screen = told(seen, first=True)
+    opening, screen = text_and_screen(seen, first=True)
     observation, turns, rows = opening, list[Turn](), list[Row]()
     for _ in range(max_steps):
         move = expert.act(observation, info)
@@ -152,7 +152,7 @@ def _demonstration(expert: Expert, renderer: Renderer, env: gym.Env[Any, Any], t
         seen, _, terminated, truncated, info = env.step(move.action)
         if terminated or truncated:
             return [row for row in rows if any(row.learnt)] if outcome_of(info)[0] == 1 else []
-        observation, after = told(seen)
+        observation, after = text_and_screen(seen)
         turns.append((answer, Step(move.thought, move.action, observation, command_of(info), screen=after)))
     return []
 

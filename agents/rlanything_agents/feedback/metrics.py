@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from rlanything_agents.feedback.percent import interval
 
-__all__ = ["JudgeQuality", "SuccessRate", "action_shares", "judge_quality", "success_rate"]
+__all__ = ["JudgeQuality", "SuccessRate", "action_shares", "judge_quality", "success_rate", "wilson"]
+
+_Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,11 @@ def success_rate(outcomes: Sequence[int | None]) -> SuccessRate:
     )
 
 
-def wilson(successes: int, trials: int) -> tuple[float, float]:
+def wilson(successes: float, trials: float) -> tuple[float, float]:
     """95 % Wilson score interval of a share, both ends from 0 to 1 (E. B. Wilson, JASA 22, 1927); ``trials`` > 0."""
-    z = NormalDist().inv_cdf(0.975)
-    share, shrunk = successes / trials, 1 + z * z / trials
-    middle = (share + z * z / (2 * trials)) / shrunk
-    half = z * sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2) / shrunk
+    share, shrunk = successes / trials, 1 + _Z * _Z / trials
+    middle = (share + _Z * _Z / (2 * trials)) / shrunk
+    half = _Z * sqrt(share * (1 - share) / trials + (_Z / (2 * trials)) ** 2) / shrunk
     return (middle - half if successes else 0.0), (middle + half if successes < trials else 1.0)
 
 

@@ -187,9 +187,9 @@ def _converted(name: str, files: Sequence[Path], dtype: str) -> Path:
 
 def _whole(name: str, files: Sequence[Path], scratch: Path) -> Path:
     """The GGUF file in one part, with the hash of its name; parts are joined in ``scratch``."""
-    digest, joined = hashlib.sha256(), scratch / "joined.gguf"
     if name not in PACKAGED:
         return files[0]
+    digest, joined = hashlib.sha256(), scratch / "joined.gguf"
     with joined.open("wb") if len(files) > 1 else nullcontext() as whole:
         for file in files:
             with file.open("rb") as part:

@@ -72,7 +72,7 @@ class Episode:
         except INFRASTRUCTURE as error:
             self.fail(error)
             return
-        self.opening, self.screen = told(observation, first=True)
+        self.opening, self.screen = text_and_screen(observation, first=True)
         self.first_message = str(self.info.get("message", ""))
         self.prompt_ids = self.renderer.opening(self.opening, self.screen)
 
@@ -120,7 +120,7 @@ class Episode:
         finally:
             self.worked += time.monotonic() - begun
         message = str(self.info.get("message", ""))
-        observation, screen = told(observation)
+        observation, screen = text_and_screen(observation)
         self.steps.append(Step(thought, action, observation, command_of(self.info), message, screen))
         self.score = float(reward)
         self.done = terminated or truncated
@@ -140,11 +140,13 @@ class Episode:
         overloaded says so. Where they took half of the time, the agent made the episode slow, and it has failed;
         elsewhere it waited for the engine or for other episodes, and it has no outcome.
         """
-        told = f"the episode took more than {deadline:g} s (rollout.deadline)"
+        text_and_screen = f"the episode took more than {deadline:g} s (rollout.deadline)"
         if self.worked < deadline / 2:
-            self.fail(InfrastructureError(told))
+            self.fail(InfrastructureError(text_and_screen))
             return
-        _log.warning("episode on %s cut off: %s, %.0f of them in its own steps", self.task_id, told, self.worked)
+        _log.warning(
+            "episode on %s cut off: %s, %.0f of them in its own steps", self.task_id, text_and_screen, self.worked
+        )
         self.done = self.late = True
 
     def fail(self, error: Exception) -> None:
@@ -190,7 +192,7 @@ class Episode:
         self.allowed += [None] * len(ids)
 
 
-def told(observation: Any, *, first: bool = False) -> tuple[str, Image | None]:
+def text_and_screen(observation: Any, *, first: bool = False) -> tuple[str, Image | None]:
     """Text and screen of an observation. Of a screen the PNG alone is kept, a fiftieth of the bytes of its pixels."""
     parts = parts_of(observation, first)
     screen = next(iter(images_of(parts)), None)

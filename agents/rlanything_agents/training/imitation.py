@@ -22,7 +22,7 @@ from rlanything_agents.training.errors import TrainingError
 from rlanything_envs.llm.generator import SeenPrompt
 from rlanything_envs.message import Image
 
-__all__ = ["Row", "fit", "row_of"]
+__all__ = ["Row", "fit", "pad", "row_of"]
 
 
 KEEP_S = 300.0
@@ -160,7 +160,7 @@ def _gradient(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: 
     weight = max(1, sum(sum(row.learnt[1:]) for row in batch))
     loss = 0.0
     for part in _parts(batch, micro_batch_tokens):
-        ids, learnt = _pad(part, model.device)
+        ids, learnt = pad(part, model.device)
         images = image_inputs(model, ids[:, :-1], [image for row in part for image in row.images])
         hidden = decoder(input_ids=ids[:, :-1], use_cache=False, **images).last_hidden_state
         logits, following = head(hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]]
@@ -195,7 +195,7 @@ def _parts(batch: Sequence[Row], tokens: int | None) -> list[list[Row]]:
     return [[batch[i] for i in group] for group in like_length(lengths, tokens)]
 
 
-def _pad(rows: Sequence[Row], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+def pad(rows: Sequence[Row], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """Right-padded ids and learnt flags of shape (rows, longest). Causal attention needs no mask for such padding."""
     width = max(len(row.ids) for row in rows)
     ids = torch.zeros((len(rows), width), dtype=torch.int64)

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from rlanything_agents.feedback.metrics import success_rate
+from rlanything_agents.feedback.metrics import success_rate, wilson
 from rlanything_agents.tools.benchmark.compare import pair
 from rlanything_agents.tools.benchmark.episode import OUTGROWN, Episode, Key, Result, broken_of
 from rlanything_envs.llm.budget import Price, Usage
@@ -20,8 +20,6 @@ from rlanything_task_pools import Task
 from rlanything_task_pools.panel import ADAPTED, ROOT, Panel
 
 __all__ = ["kind_of", "row_of", "summarise", "versions"]
-
-_Z = statistics.NormalDist().inv_cdf(0.975)
 
 PACKAGES = ("rlanything-envs", "gymnasium", "numpy")
 
@@ -135,9 +133,8 @@ def _over_tasks(rates: Sequence[float], episodes: int) -> dict[str, float]:
     spread = statistics.variance(rates) / n if n > 1 else math.inf
     within = rate * (1 - rate)
     size = min(max(within / spread, n), episodes) if spread else (episodes if within else n)
-    middle, scale = rate + _Z**2 / (2 * size), 1 + _Z**2 / size
-    half = _Z * math.sqrt(within / size + _Z**2 / (4 * size**2))
-    return {"low": max(0.0, (middle - half) / scale), "high": min(1.0, (middle + half) / scale)}
+    low, high = wilson(rate * size, size)
+    return {"low": low, "high": high}
 
 
 def _tasks(panel: Panel, results: Mapping[Key, Result], broken: Sequence[Result]) -> list[dict[str, Any]]:
