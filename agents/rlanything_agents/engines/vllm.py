@@ -338,7 +338,8 @@ class VLLMGenerator:
         completions = []
         for output in outputs[: params.n]:
             ids = [int(token) for token in output.token_ids]
-            tops = _tops(output) if params.odds else ()
+            steps = (output.logprobs or ()) if params.odds else ()
+            tops = [{int(token): float(of.logprob) for token, of in step.items()} for step in steps]
             completions.append(
                 self._reader.read(prompt, ids, _logprobs(output, ids), output.finish_reason, params, version, tops)
             )
@@ -382,8 +383,3 @@ def _logprobs(output: Any, ids: list[int]) -> list[float] | None:
         return [float(step[token].logprob) for step, token in zip(output.logprobs, ids, strict=True)]
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-
-
-def _tops(output: Any) -> list[dict[int, float]]:
-    """Log-probabilities of the most probable ids of each token, see `CompletionReader.read`."""
-    return [{int(token): float(of.logprob) for token, of in step.items()} for step in output.logprobs or ()]

@@ -133,8 +133,7 @@ def _over_tasks(rates: Sequence[float], episodes: int) -> dict[str, float]:
     spread = statistics.variance(rates) / n if n > 1 else math.inf
     within = rate * (1 - rate)
     size = min(max(within / spread, n), episodes) if spread else (episodes if within else n)
-    low, high = wilson(rate * size, size)
-    return {"low": low, "high": high}
+    return dict(zip(("low", "high"), wilson(rate * size, size), strict=True))
 
 
 def _tasks(panel: Panel, results: Mapping[Key, Result], broken: Sequence[Result]) -> list[dict[str, Any]]:
