@@ -50,15 +50,8 @@ def success_rate(outcomes: Sequence[int | None]) -> SuccessRate:
     if not counted:
         raise ValueError("no episode ended with an outcome; see the infrastructure errors in the log")
     solved = sum(outcome == 1 for outcome in counted)
-    low, high = wilson(solved, len(counted))
-    return SuccessRate(
-        successes=solved,
-        episodes=len(counted),
-        rate=solved / len(counted),
-        low=low,
-        high=high,
-        errors=len(outcomes) - len(counted),
-    )
+    trials = len(counted)
+    return SuccessRate(solved, trials, solved / trials, *wilson(solved, trials), errors=len(outcomes) - trials)
 
 
 def wilson(successes: float, trials: float) -> tuple[float, float]:
