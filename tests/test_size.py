@@ -14,8 +14,8 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 91_494,
-    "lines of studies, benchmarks, scripts and examples": 8_946,
+    "lines of the four packages": 91_488,
+    "lines of studies, benchmarks, scripts and examples": 8_940,
     "lines of tests": 69_024,
     "files of the four packages": 687,
     "settings of a run": 152,
