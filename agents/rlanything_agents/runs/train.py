@@ -6,6 +6,7 @@ checkpoint after each iteration. So the same command continues a run that was in
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import sqlite3
@@ -223,7 +224,8 @@ class Run:
                     self._say_time_left(rows)
                 return True
 
-            yield step
+            with _out_of_collections():
+                yield step
             stage.reach(config.iterations, _note(rows))
 
     def _resume(self) -> tuple[int, TaskPool, Path | None]:
@@ -356,6 +358,17 @@ class Run:
         solved = [e for e in solved if len(e["turns"]) >= 5] or solved
         failed = [e for e in episodes if e["outcome"] == -1]
         return solved[:1] + failed[:1]
+
+
+@contextmanager
+def _out_of_collections() -> Iterator[None]:
+    """Keep what is loaded by now out of garbage collections: transformers' trainer makes one before every update."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _merged(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
