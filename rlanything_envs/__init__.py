@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything_envs.registration import register_all
 from rlanything_envs.spaces import Unicode
-from rlanything_envs.verdict import SettleOutcome, Verdict
+from rlanything_envs.verdict import Verdict
 
 if TYPE_CHECKING:
     from rlanything_envs.conversation import Conversation, ToolConversation, Turn
@@ -19,7 +19,6 @@ __all__ = [
     "Conversation",
     "Curriculum",
     "CurriculumSource",
-    "SettleOutcome",
     "ToolConversation",
     "Turn",
     "Unicode",

@@ -12,7 +12,7 @@ class Registration:
 
     id: str
     entry_point: str
-    vector_entry_point: str | None
+    vector_entry_point: str
     max_episode_steps: int | None
     disable_env_checker: bool = False
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -35,7 +35,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
     Registration(
         id="RLAnything/Coding-v0",
         entry_point="rlanything_envs.coding.env:CodingEnv",
-        vector_entry_point=None,  # Gymnasium's own vector environments serve
+        vector_entry_point="rlanything_envs.vector:coding",
         max_episode_steps=None,  # the number of turns is an argument of the environment
         tools={"instructions": False},
         short="rlanything_envs.coding.short:VIEW",
@@ -43,7 +43,7 @@ REGISTRATIONS: tuple[Registration, ...] = (
     Registration(
         id="RLAnything/OSWorld-v0",
         entry_point="rlanything_envs.osworld.env:OSWorldEnv",
-        vector_entry_point=None,
+        vector_entry_point="rlanything_envs.vector:osworld",
         max_episode_steps=None,
         # Gymnasium's passive checker breaks the first step after a first reset that failed, as one on a desktop may.
         disable_env_checker=True,

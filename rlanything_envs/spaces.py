@@ -1,9 +1,12 @@
 """The space of texts."""
 
+import multiprocessing
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from multiprocessing.heap import BufferWrapper
+from typing import Any, overload
 
 import gymnasium as gym
+from gymnasium.vector.utils import create_shared_memory, read_from_shared_memory, write_to_shared_memory
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789 "
 _SAMPLE_LENGTH = 32  # long enough to look like a command, short enough to cost nothing
@@ -14,8 +17,8 @@ class Unicode(gym.spaces.Space[str]):
 
     `gymnasium.spaces.Text` needs its whole character set spelled out, so it is either too narrow for real
     text or takes megabytes; and under `AsyncVectorEnv`'s shared memory it silently returns garbage
-    (Gymnasium 1.4). This space has no character set, batches in the standard vector environments, and is
-    refused by shared memory with a clear error: pass ``vector_kwargs={"shared_memory": False}`` there.
+    (Gymnasium 1.4). This space has no character set, batches in the standard vector environments, and has a shared
+    memory (`SharedTexts`).
 
     Args:
         max_length: greatest length in code points, at least 1.
@@ -78,3 +81,70 @@ class Unicode(gym.spaces.Space[str]):
 
     def __repr__(self) -> str:
         return f"Unicode({self.max_length})"
+
+
+class SharedTexts(Sequence[str]):
+    """The texts of several environments in memory that their processes share.
+
+    It shows what is in the memory now; a deep copy, as `AsyncVectorEnv` makes one by default, is a tuple of strings. A
+    text takes as much memory as it has bytes in UTF-8: pages that nothing was written to take none.
+
+    Args:
+        count: number of texts, which begin empty.
+        max_length: greatest length of a text in code points.
+    """
+
+    def __init__(self, count: int, max_length: int) -> None:
+        self._count, self._stride = count, _LENGTH + 4 * max_length  # UTF-8 has at most four bytes a code point
+        self._buffer = BufferWrapper(count * self._stride)
+
+    def put(self, index: int, text: str) -> None:
+        """Replace a text.
+
+        Raises:
+            ValueError: it is longer than the space allows.
+        """
+        data = text.encode("utf-8", "surrogatepass")
+        if len(data) > self._stride - _LENGTH:
+            raise ValueError(
+                f"a text of {len(text)} code points is longer than its space: raise the space's max_length"
+            )
+        at = index * self._stride
+        memory = self._buffer.create_memoryview()
+        memory[at : at + _LENGTH + len(data)] = len(data).to_bytes(_LENGTH, "little") + data
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(self._count)))
+        at = range(self._count)[index] * self._stride + _LENGTH
+        memory = self._buffer.create_memoryview()
+        end = at + int.from_bytes(memory[at - _LENGTH : at], "little")
+        return bytes(memory[at:end]).decode("utf-8", "surrogatepass")
+
+    def __deepcopy__(self, memo: object) -> tuple[str, ...]:
+        return tuple(self)
+
+
+_LENGTH = 8  # bytes of a text's length
+
+
+@create_shared_memory.register(Unicode)
+def _create(space: Unicode, n: int = 1, ctx: Any = multiprocessing) -> SharedTexts:
+    return SharedTexts(n, space.max_length)
+
+
+@read_from_shared_memory.register(Unicode)
+def _read(space: Unicode, shared_memory: SharedTexts, n: int = 1) -> SharedTexts:
+    return shared_memory
+
+
+@write_to_shared_memory.register(Unicode)
+def _write(space: Unicode, index: int, value: str, shared_memory: SharedTexts) -> None:
+    shared_memory.put(index, value)

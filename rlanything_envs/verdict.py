@@ -1,16 +1,18 @@
 """The verdict of an episode, and the code that writes it into ``info``.
 
-An environment knows when its task is solved; the time limit is Gymnasium's `TimeLimit`, which sits outside
-and cannot write into ``info``. So an environment of `gymnasium.make` leaves ``info["outcome"]`` at None on a
-truncated step, and `truncated` is True. A wrapper outside the limit (`SettleOutcome`, `AdaptiveDifficulty`, the vector
-environments) sets it to -1.
+An environment knows when its task is solved; that the time is up is known to Gymnasium's `TimeLimit`, which wraps the
+environment and writes nothing into ``info``. So an environment looks at its reset for the limits that the call came
+through, and writes -1 into ``info["outcome"]`` of the step after which one of them ends the episode.
 """
 
+import sys
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, Literal, SupportsFloat, get_args
+from types import FrameType
+from typing import Any, Literal, get_args
 
 import gymnasium as gym
+from gymnasium.wrappers import TimeLimit
 
 Command = Literal["ok", "impossible", "unreadable"]
 """Result of reading and taking an action, the value of ``info["command"]``: taken ("ok"); read, but without effect in
@@ -40,22 +42,27 @@ def settle(info: dict[str, Any], *, truncated: bool) -> None:
         info["outcome"] = Verdict.FAILURE
 
 
-class SettleOutcome(
-    gym.Wrapper[str, str, str, str],
-    gym.utils.RecordConstructorArgs,
-):
-    """Makes ``info["outcome"]`` -1 on the step on which the time limit cuts an episode off.
+Limits = tuple[TimeLimit[Any, Any], ...]
 
-    Args:
-        env: an environment of this package, with its time limit (as `gymnasium.make` gives it).
+
+def limits_of_reset(env: gym.Env[Any, Any]) -> Limits:
+    """The time limits around an environment through which its running `reset` was called.
+
+    `gymnasium.make` tells an environment neither its limit nor its wrappers (``env.spec.max_episode_steps`` is None),
+    and an id with `additional_wrappers` can have no vector environment; so the calls themselves are looked through.
     """
+    found: list[Any] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _RESET and frame.f_locals["self"].unwrapped is env:
+            found.append(frame.f_locals["self"])
+        frame = frame.f_back
+    return tuple(found)
 
-    def __init__(self, env: gym.Env[str, str]) -> None:
-        gym.utils.RecordConstructorArgs.__init__(self)
-        gym.Wrapper.__init__(self, env)
 
-    def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Step the environment, then settle the outcome."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        settle(info, truncated=truncated)
-        return observation, reward, terminated, truncated, info
+_RESET = TimeLimit.reset.__code__
+
+
+def is_last_step(limits: Limits) -> bool:
+    """Whether one of the limits ends the episode after the running `step`."""
+    return any(limit._elapsed_steps + 1 >= limit._max_episode_steps for limit in limits)  # type: ignore[operator]

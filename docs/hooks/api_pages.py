@@ -43,7 +43,6 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_envs.alfworld.short:ShortAlfWorld",
             "rlanything_envs.coding.short:ShortCoding",
             "rlanything_envs.spaces:Unicode",
-            "rlanything_envs.verdict:SettleOutcome",
             "rlanything_envs.verdict:Verdict",
             "rlanything_envs.errors",
             "rlanything_envs.testing",

@@ -25,7 +25,7 @@ from rlanything_envs.alfworld.tools import TOOLS
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
 from rlanything_envs.sources import Tasks, find_task, is_task_id, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
-from rlanything_envs.verdict import Command, Verdict
+from rlanything_envs.verdict import Command, Limits, Verdict, is_last_step, limits_of_reset, settle
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import NOTHING_HAPPENS, Game, Goal, Scene, World
@@ -127,9 +127,7 @@ class AlfWorldEnv(gym.Env[str, str]):
       one line, or none, then ``Action:`` and one of the listed commands.
     - ``goal_condition_rate``: share of the goal's conditions that hold, 0 to 1.
     - ``won``: whether the goal holds.
-    - ``outcome``: None while undecided, then 1. When the time limit cuts an episode off, `truncated` is True
-      and the outcome counts as -1: `SettleOutcome`, `AdaptiveDifficulty` and the vector environment write it
-      there, since Gymnasium's time limit sits outside of this environment.
+    - ``outcome``: None while undecided; then 1, or -1 where the time limit ends the episode.
 
     ## Rewards
     0 until the task is solved, then 1. A failure of the engine is no reward: it raises `InfrastructureError`.
@@ -216,6 +214,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         self.task_id = ""
         self._last = ("", "")  # command and answer, for rendering
         self._sentence = ""
+        self._limits: Limits = ()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
@@ -239,6 +238,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         if world.won:
             raise TaskFormatError(f"task {task.id} is solved from the start: give it another goal")
         self._world, self.task_id, self._sentence = world, task.id, game.sentence
+        self._limits = limits_of_reset(self)
         self._last = ("", observation)
         info = self._info(world, None)
         return self._shown(observation, info), info
@@ -260,6 +260,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         try:
             observation = NOTHING_HAPPENS if command is None else world.step(command)
             info = self._info(world, _became(command, observation))
+            settle(info, truncated=is_last_step(self._limits))
         except Exception as error:
             self._world = None
             raise InfrastructureError(f"the engine failed on task {self.task_id}: {error!r}") from error

@@ -22,7 +22,7 @@ from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidActi
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.tools import Toolset
-from rlanything_envs.verdict import Command, Verdict
+from rlanything_envs.verdict import Command, Limits, Verdict, is_last_step, limits_of_reset, settle
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.coding import SPLITS, CodingDomain, Example, Payload, read_payload
 from rlanything_task_pools.coding.generate import make_knobs
@@ -211,6 +211,7 @@ class CodingEnv(gym.Env[str, str]):
         self._tried: set[Language] = set()
         self._turn = 0
         self._last = ("", "")  # action and answer, for rendering
+        self._limits: Limits = ()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Begin an episode on ``options["task"]``, or on a task drawn by chance.
@@ -240,6 +241,7 @@ class CodingEnv(gym.Env[str, str]):
             self._sandbox().check_interaction()
         self._taken = self._languages(problem)
         self._problem, self.task_id, self._turn = problem, task.id, 0
+        self._limits = limits_of_reset(self)
         observation = messages.opening(
             problem, self.max_turns, self.action_format, self._taken, self.packages, self.instructions
         )
@@ -278,7 +280,9 @@ class CodingEnv(gym.Env[str, str]):
         self._last = (action, observation)
         truncated = answer.outcome == "error"
         terminated = answer.outcome is not None and not truncated
-        return observation, answer.reward, terminated, truncated, self._info(tier, answer)
+        info = self._info(tier, answer)
+        settle(info, truncated=is_last_step(self._limits))
+        return observation, answer.reward, terminated, truncated, info
 
     @property
     def tools(self) -> Toolset:

@@ -33,7 +33,8 @@ from rlanything_envs.osworld.view import View
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.tools import Toolset
-from rlanything_envs.verdict import Command, Verdict
+from rlanything_envs.verdict import Command, Limits, Verdict, is_last_step, limits_of_reset
+from rlanything_envs.verdict import settle as settle_outcome
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.osworld import (
     SPLITS,
@@ -292,7 +293,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
                 raise
             raise InfrastructureError(f"task {task.id}: {error}") from error
         self.task_id = task.id
-        self._episode = episode = _Episode(task.id, problem, evaluator)
+        self._episode = episode = _Episode(task.id, problem, evaluator, limits_of_reset(self))
         return self._observe(episode, seen, _Answer()), self._info(episode, _Answer())
 
     def missing_files(self, tasks: Iterable[Task]) -> dict[str, list[str]]:
@@ -373,7 +374,9 @@ class OSWorldEnv(gym.Env[Any, Any]):
         terminated = answer.ends and answer.outcome != "error"
         truncated = answer.outcome is not None and not terminated
         observation = self._observe(episode, seen, answer)
-        return observation, answer.reward, terminated, truncated, self._info(episode, answer)
+        info = self._info(episode, answer)
+        settle_outcome(info, truncated=is_last_step(episode.limits))
+        return observation, answer.reward, terminated, truncated, info
 
     def look(self) -> Any:
         """An observation of the desktop as it is now; no action is taken, and no turn counts.
@@ -582,6 +585,7 @@ class _Episode:
     task_id: str
     problem: Payload
     evaluator: Mapping[str, Any]
+    limits: Limits = ()
     turn: int = 0
     acted: bool = False
     pause: Limit | None = None

@@ -390,7 +390,7 @@ def test_processes_share_one_pool(pool, context):
     spec = copy.deepcopy(gym.spec(ID))
     spec.additional_wrappers = (AdaptiveDifficulty.wrapper_spec(pool=str(pool.path), rollouts=2, actor="both"),)
     spec.max_episode_steps = 2
-    kwargs = {"shared_memory": False, "context": context, "autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
+    kwargs = {"context": context, "autoreset_mode": gym.vector.AutoresetMode.SAME_STEP}
     vector = gym.make_vec(spec, 3, "async", kwargs)
     episodes = 0
     try:
@@ -433,8 +433,8 @@ def test_without_a_pool_tasks_are_generated():
 def test_in_the_vector_environments_of_gymnasium(pool):
     path = str(pool.path)
     wrappers = [lambda env: AdaptiveDifficulty(env, path, rollouts=2)]
-    for mode, kwargs in (("sync", {}), ("async", {"shared_memory": False})):
-        vector = gym.make_vec(ID, 2, mode, kwargs, wrappers, max_episode_steps=2)
+    for mode in ("sync", "async"):
+        vector = gym.make_vec(ID, 2, mode, wrappers=wrappers, max_episode_steps=2)
         try:
             _, infos = vector.reset(seed=0)
             assert infos["curriculum"]["slot"].dtype.kind == "i"

@@ -10,7 +10,7 @@ from forms import some_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_envs import Conversation, SettleOutcome, Verdict
+from rlanything_envs import Conversation, Verdict
 from rlanything_envs.alfworld.env import AlfWorldEnv, game_of
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
 from rlanything_envs.llm.choices import matches
@@ -207,15 +207,24 @@ def test_time_limit(task, limit, steps):
     kwargs = {} if limit is None else {"max_episode_steps": limit}
     env = gym.make(ID, **kwargs)
     assert last_step(env, task)[:3] == (steps, False, True)
-    # Gymnasium's limit is outside: the plain environment leaves the verdict open, the wrapper speaks it.
-    assert last_step(env, task)[3]["outcome"] is None
-    settled = SettleOutcome(env)
-    assert last_step(settled, task)[3]["outcome"] == Verdict.FAILURE == -1
-    assert settled.spec.make().spec == settled.spec
+    assert last_step(env, task)[3]["outcome"] == Verdict.FAILURE == -1
+
+
+def test_the_time_limit_that_comes_first_decides(task):
+    inner, outer = 9, 5
+    for limits in ((inner, outer), (outer, inner)):
+        env = gym.make(ID, max_episode_steps=-1)
+        for limit in limits:
+            env = gym.wrappers.TimeLimit(env, limit)
+        assert last_step(env, task)[0] == outer
+        assert last_step(env, task)[3]["outcome"] == -1
+    env.unwrapped.reset(options={"task": task})  # beside the limits: none holds
+    assert {env.unwrapped.step("look")[4]["outcome"] for _ in range(12)} == {None}
+    assert pickle.loads(pickle.dumps(env)).reset(seed=1)[1]["task_id"] == env.reset(seed=1)[1]["task_id"]
 
 
 def test_a_win_on_the_last_allowed_step_is_a_win(task):
-    env = SettleOutcome(gym.make(ID, max_episode_steps=len(task.proof)))
+    env = gym.make(ID, max_episode_steps=len(task.proof))
     env.reset(options={"task": task})
     for command in task.proof:
         _, reward, terminated, truncated, info = env.step(command)

@@ -1,4 +1,4 @@
-"""Many environments at once: our own vector environment and Gymnasium's."""
+"""The vector environment of ALFWorld; `test_vectors` compares it with Gymnasium's."""
 
 import time
 
@@ -14,78 +14,6 @@ from rlanything_task_pools.alfworld import DOMAIN
 
 ID = "RLAnything/AlfWorld-v0"
 MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED]
-
-
-class Solver:
-    """Plays proofs in some copies and `look` in the others, by what `infos` says of each copy alone."""
-
-    def __init__(self, tasks, lazy=()):
-        self.proofs = {task.id: task.proof for task in tasks}
-        self.lazy = lazy
-        self.played = {}
-
-    def actions(self, task_ids, fresh):
-        actions = []
-        for i, task_id in enumerate(task_ids):
-            if fresh[i]:
-                self.played[i] = 0
-            proof = self.proofs[task_id]
-            done = self.played[i]
-            actions.append("look" if i in self.lazy or done >= len(proof) else proof[done])
-            self.played[i] = done + 1
-        return actions
-
-
-def plain(value):
-    """Arrays as lists, so that results can be compared."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def history(vector, tasks, steps, mode):
-    """Everything that a vector environment returns in some steps, settled as from outside the limit."""
-    n = vector.num_envs
-    solver = Solver(tasks, lazy=(1,))
-    observations, infos = vector.reset(seed=11)
-    records = [(observations, plain(infos))]
-    fresh, ended, task_ids = np.ones(n, bool), np.zeros(n, bool), list(infos["task_id"])
-    for _ in range(steps):
-        if mode is AutoresetMode.DISABLED and ended.any():
-            observations, infos = vector.reset(options={"reset_mask": ended})
-            records.append((observations, plain(infos)))
-            for i in np.flatnonzero(ended):
-                task_ids[i] = infos["task_id"][i]
-            fresh, ended = fresh | ended, np.zeros(n, bool)
-        actions = solver.actions(task_ids, fresh)
-        before = ended
-        observations, rewards, terminated, truncated, infos = vector.step(actions)
-        ended = terminated | truncated
-        for i in np.flatnonzero(truncated & ~terminated):
-            final = infos["final_info"] if mode is AutoresetMode.SAME_STEP else infos
-            final["outcome"][i] = final["outcome"][i] or -1
-        records.append((observations, *map(plain, (rewards, terminated, truncated)), plain(infos)))
-        fresh = (
-            before if mode is AutoresetMode.NEXT_STEP else ended if mode is AutoresetMode.SAME_STEP else ended & False
-        )
-        task_ids = [infos["task_id"][i] for i in range(n)]
-    return records
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_same_episodes_as_gymnasiums_sync(tasks, mode):
-    kwargs = {"tasks": tasks[:4], "max_episode_steps": 12}
-    ours = gym.make_vec(ID, 3, "vector_entry_point", autoreset_mode=mode, **kwargs)
-    sync = gym.make_vec(ID, 3, "sync", vector_kwargs={"autoreset_mode": mode}, **kwargs)
-    assert ours.metadata["autoreset_mode"] is mode
-    assert ours.single_action_space == sync.single_action_space
-    assert ours.observation_space == sync.observation_space
-    mine, theirs = (history(vector, tasks, 45, mode) for vector in (ours, sync))
-    assert mine == theirs
-    ends = sum(any(record[2]) for record in mine if len(record) == 5)
-    cuts = sum(any(record[3]) for record in mine if len(record) == 5)
-    assert ends >= 4
-    assert cuts >= 3
 
 
 def test_default_is_our_vector_environment():
@@ -250,24 +178,6 @@ def test_sync(task):
     mixed_ends(vector, task)
     assert len(vector.action_space.sample()) == 2
     assert list(iterate(vector.observation_space, vector.reset(seed=0)[0]))
-
-
-def test_async_without_shared_memory(task):
-    vector = gym.make_vec(ID, 2, "async", vector_kwargs={"shared_memory": False})
-    sync = gym.make_vec(ID, 2, "sync")
-    try:
-        mixed_ends(vector, task)
-        observations, infos = vector.reset(seed=4)
-        expected, expected_infos = sync.reset(seed=4)
-        assert observations == expected
-        assert plain(infos) == plain(expected_infos)
-    finally:
-        vector.close()
-
-
-def test_async_with_shared_memory_is_refused_and_not_garbage():
-    with pytest.raises(ValueError, match="shared_memory=False"):
-        gym.make_vec(ID, 2, "async")
 
 
 @pytest.mark.slow

@@ -57,13 +57,5 @@ def test_each_process_has_a_sandbox_of_its_own(in_one_process):
     env.reset()
     env.step(act("RUN", "print(1)"))  # this process has one, which the forked ones must leave alone
     RUNS.clear()  # else they inherit what was run already
-    assert play(AsyncVectorEnv([make] * 3, shared_memory=False)) == in_one_process
+    assert play(AsyncVectorEnv([make] * 3)) == in_one_process
     assert env.step(act("SUBMIT", RIGHT))[1] == 1.0
-
-
-def test_made_by_gymnasium():
-    vector = gym.make_vec(ID, num_envs=2, tasks=[TASK], max_turns=1)
-    vector.reset(seed=0)
-    _, rewards, terminated, _, _ = vector.step([act("SUBMIT", RIGHT), act("SUBMIT", WRONG)])
-    assert (rewards.tolist(), terminated.tolist()) == ([1.0, 0.0], [True, True])
-    vector.close()

@@ -497,10 +497,9 @@ def test_making_and_copying():
 
 @pytest.mark.parametrize("kind", [gym.vector.SyncVectorEnv, gym.vector.AsyncVectorEnv])
 def test_vector_environments(kind):
-    arguments = {"shared_memory": False} if kind is gym.vector.AsyncVectorEnv else {}
     mode = gym.vector.AutoresetMode.SAME_STEP
     make_one = [lambda: made(observation=["screenshot", "text"], max_turns=5) for _ in range(2)]
-    envs = kind(make_one, autoreset_mode=mode, **arguments)
+    envs = kind(make_one, autoreset_mode=mode)
     try:
         observations, _ = envs.reset(seed=[1, 2])
         assert observations["screenshot"].shape == (2, 600, 800, 3)

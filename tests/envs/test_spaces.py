@@ -5,7 +5,13 @@ from copy import deepcopy
 
 import gymnasium as gym
 import pytest
-from gymnasium.vector.utils import batch_space, create_shared_memory, iterate
+from gymnasium.vector.utils import (
+    batch_space,
+    create_shared_memory,
+    iterate,
+    read_from_shared_memory,
+    write_to_shared_memory,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +71,20 @@ def test_batches_as_a_tuple():
     assert list(iterate(batch, ("a", "b", "c"))) == [("a"), ("b"), ("c")]
 
 
-def test_shared_memory_refuses_loudly():
-    with pytest.raises(gym.error.CustomSpaceError, match="Unicode"):
-        create_shared_memory(Unicode())
+@given(st.lists(st.tuples(st.integers(0, 2), st.text(st.characters(), max_size=9)), max_size=8))
+def test_shared_memory_holds_every_text(written):
+    space = gym.spaces.Dict(text=Unicode(9))
+    memory, expected = create_shared_memory(space, 3), [""] * 3
+    seen = read_from_shared_memory(space, memory, 3)
+    for index, text in written:
+        write_to_shared_memory(space, index, {"text": text}, memory)
+        expected[index] = text
+        assert deepcopy(seen) == {"text": tuple(expected)}
+    assert (len(seen["text"]), seen["text"][-1], seen["text"][1:]) == (3, expected[2], tuple(expected[1:]))
+    with pytest.raises(IndexError):
+        seen["text"][3]
+
+
+def test_shared_memory_refuses_a_text_beyond_the_space():
+    with pytest.raises(ValueError, match="max_length"):
+        write_to_shared_memory(Unicode(2), 0, "x" * 9, create_shared_memory(Unicode(2)))

@@ -217,7 +217,7 @@ def test_gymnasiums_own_recorder(made, tmp_path):
 def test_parallel_desktops(bwrap_desktop):
     """Each environment in a process of its own, with a desktop of its own."""
     make_one = [lambda: gym.make(ID, tasks=[make()], observation=["screenshot", "text"], **SMALL) for _ in range(2)]
-    envs = gym.vector.AsyncVectorEnv(make_one, shared_memory=False, context="fork")
+    envs = gym.vector.AsyncVectorEnv(make_one, context="fork")
     try:
         observations, _ = envs.reset(seed=0)
         assert observations["screenshot"].shape == (2, 600, 800, 3)
