@@ -37,7 +37,7 @@ EPISODES = 400
 
 
 def game() -> gym.Env[Any, Any]:
-    """One of the four games, by chance."""
+    """One of the four games, at random."""
     return gym.make("RLAnything/AlfWorld-v0", tasks=TASKS, max_episode_steps=HORIZON)
 
 

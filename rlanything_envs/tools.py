@@ -150,8 +150,8 @@ class Toolset(Mapping[str, Tool]):
             arguments: A mapping, or a JSON object as text, as models write it; None and an empty text for none.
 
         Raises:
-            ToolCallError: There is no such tool, the arguments are no JSON object or do not fit, or the call is longer
-                than what the environment reads.
+            ToolCallError: There is no such tool, the arguments do not fit or are not a JSON object, or the call is
+                longer than what the environment reads.
         """
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
@@ -173,9 +173,9 @@ def _read(tool: Tool, arguments: Any) -> Mapping[str, Any]:
         try:
             arguments = json.loads(arguments or "{}", strict=False)  # models write line ends into their strings
         except (ValueError, RecursionError):
-            raise ToolCallError(f"the arguments are no valid JSON. Call {tool.usage}") from None
+            raise ToolCallError(f"the arguments are not valid JSON. Call {tool.usage}") from None
     if not isinstance(arguments, Mapping) or not all(isinstance(key, str) for key in arguments):
-        raise ToolCallError(f"the arguments are no JSON object. Call {tool.usage}")
+        raise ToolCallError(f"the arguments are not a JSON object. Call {tool.usage}")
     return arguments
 
 

@@ -47,5 +47,5 @@ def _listed(nav: list[Any], files: Files, level: int = 2) -> Iterator[str]:
         else:
             file = files.get_file_from_path(inside)
             if file is None:
-                raise LookupError(f"the navigation names {inside!r}, which is no page")
+                raise LookupError(f"the navigation names {inside!r}, which is not a page")
             yield f"- [{title or 'Overview'}]({file.url})"

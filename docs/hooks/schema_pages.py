@@ -57,10 +57,10 @@ def configuration() -> str:
     return "\n".join(parts)
 
 
-def _section(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    """A table of the plain keys of a section, then the sections in it."""
+def _section(model: type[BaseModel], prefix: str, choice: str = "") -> Iterator[str]:
+    """A table of the plain keys of a section, then the sections in it; `choice` tells apart sections of one name."""
     about = _source_of(model)
-    yield f"## `{prefix.rstrip('.')}`\n" if prefix else "## A whole run\n"
+    yield f"## `{prefix.rstrip('.')}`{choice}\n" if prefix else "## A whole run\n"
     yield f"{_first_paragraph(about)}\n"
     said, schema = _field_docs(about), _schema(model)
     inner: dict[str, list[type[BaseModel]]] = {}
@@ -75,7 +75,8 @@ def _section(model: type[BaseModel], prefix: str) -> Iterator[str]:
     yield ""
     for name, sections in inner.items():
         for section in sections:
-            yield from _section(section, f"{prefix}{name}.")
+            key = f" with `{next(iter(section.model_fields))}`" if len(sections) > 1 else ""
+            yield from _section(section, f"{prefix}{name}.", key)
 
 
 def _models_of(annotation: Any) -> list[type[BaseModel]]:
@@ -157,7 +158,7 @@ def pool_file() -> str:
 
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # frozen defaults are no JSON; the tables show them another way
+        warnings.simplefilter("ignore")  # frozen defaults are not JSON; the tables show them another way
         return model.model_json_schema()
 
 

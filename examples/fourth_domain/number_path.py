@@ -289,7 +289,7 @@ class NumberPathEnv(gym.Env[str, str]):
         return found[-1] if found else text.strip()[:500]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Begin an episode on ``options["task"]``, or on a task drawn by chance."""
+        """Begin an episode on ``options["task"]``, or on a task drawn at random."""
         super().reset(seed=seed)
         wanted = (options or {}).get("task")
         task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, NAME, self.source)

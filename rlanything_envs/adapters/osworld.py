@@ -119,7 +119,7 @@ class DesktopEnv:
         seed: int | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Observation:
-        """Begin an episode on a decoded task file of OSWorld or RLAnything; without one, on a task drawn by chance.
+        """Begin an episode on a decoded task file of OSWorld or RLAnything; without one, on a task drawn at random.
 
         Raises:
             TaskFormatError, EvaluatorError, TaskFormatError: The task is malformed or needs what is not there.

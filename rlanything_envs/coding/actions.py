@@ -194,7 +194,7 @@ class _Reader:
             if not word.alone and earlier.word and not earlier.blocks and _differ(earlier.word, word):
                 raise Unreadable(
                     f"the message names both {earlier.word.verb} and {word.verb} before the program; "
-                    "write one of them on a line of its own"
+                    "write one of them on a separate line"
                 )
             program = self._program(section.blocks)
             return self._with_code(word.verb, program, _stdin_of(section.blocks, program) if word.verb == "RUN" else "")
@@ -208,7 +208,7 @@ class _Reader:
         intended = set() if self.only_submit else intended_verbs(prose) - {"GIVE_UP"}
         if len(intended) > 1:
             named = " and ".join(sorted(intended))
-            raise Unreadable(f"the message names {named}; write one of them on a line of its own before the program")
+            raise Unreadable(f"the message names {named}; write one of them on a separate line before the program")
         return self._with_code(next(iter(intended), "SUBMIT"), program)
 
     def _program(self, blocks: Sequence[Block]) -> Block:
@@ -252,7 +252,7 @@ class _Reader:
         if not code.strip():
             raise Unreadable(f"there is no code; {self._needs_fence()}")
         if block.tag in _NO_PROGRAM:
-            raise Unreadable(f"the block marked {block.tag} is no program; {self._needs_fence()}")
+            raise Unreadable(f"the block marked {block.tag} is not a program; {self._needs_fence()}")
         language = self._language(block)
         if language is None:
             tag = find_tag(block.tag)

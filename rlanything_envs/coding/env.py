@@ -214,7 +214,7 @@ class CodingEnv(gym.Env[str, str]):
         self._limits: Limits = ()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Begin an episode on ``options["task"]``, or on a task drawn by chance.
+        """Begin an episode on ``options["task"]``, or on a task drawn at random.
 
         Raises:
             SettingError: an option other than ``task``.

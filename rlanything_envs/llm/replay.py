@@ -152,7 +152,7 @@ class ScriptedGenerator:
 
     def __init__(self, answers: Sequence[str | Completion] | Callable[[Any, int], str | Completion]) -> None:
         if isinstance(answers, str):
-            raise ValueError("ScriptedGenerator: one text is no list of answers; write [text]")
+            raise ValueError("ScriptedGenerator: got one text, not a list of answers; write [text]")
         self._answers = answers if callable(answers) else tuple(answers)
         self._used = 0
         self._lock = threading.Lock()

@@ -269,7 +269,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return self._machine.root
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode on ``options["task"]``, or on a task drawn by chance.
+        """Begin an episode on ``options["task"]``, or on a task drawn at random.
 
         Raises:
             SettingError: an option other than ``task``.

@@ -100,7 +100,7 @@ class PoolReader(PoolFile):
         known = {task_id}
         while (parent := chain[-1].parent) is not None:
             if parent in known:
-                raise self._damaged(f"task {task_id!r:.80} is an ancestor of its own")
+                raise self._damaged(f"task {task_id!r:.80} is its own ancestor")
             known.add(parent)
             chain.append(self.task(parent))
         return chain[::-1]

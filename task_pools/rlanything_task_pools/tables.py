@@ -193,7 +193,7 @@ def _naming(table: str, number: int | None = None) -> Iterator[None]:
     except KeyError as error:
         problem = f"no {error} here, or none of that number"
     except (TypeError, AttributeError, ValueError, OverflowError, sqlite3.Error, RecursionError) as error:
-        problem = f"not the values of such a row ({error})"
+        problem = f"not the values of this kind of row ({error})"
     else:
         return
     place = f"table {table}" + ("" if number is None else f", row {number}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -46,6 +47,12 @@ def test_nothing_comes_from_elsewhere(site: Path) -> None:
     assert not re.search(r"url\([\"']?(?:https?:)?//", styles)
 
 
+def test_the_search_finds_words_in_code(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    words = {word for page in index["docs"] for word in re.split(index["config"]["separator"], page["text"])}
+    assert {"make_vec", "shared_memory", "max_episode_steps"} <= words
+
+
 def test_formulas_are_mathml(site: Path) -> None:
     theory = (site / "theory" / "index.html").read_text(encoding="utf-8")
     assert theory.count("<math") > 40
@@ -56,7 +63,10 @@ def test_formulas_are_mathml(site: Path) -> None:
 def test_the_reference_has_what_the_code_has(site: Path) -> None:
     reference = site / "reference"
     assert "rlanything pool lineage" in (reference / "cli" / "index.html").read_text(encoding="utf-8")
-    assert "rollout.max_steps" in (reference / "configuration" / "index.html").read_text(encoding="utf-8")
+    configuration = (reference / "configuration" / "index.html").read_text(encoding="utf-8")
+    assert "rollout.max_steps" in configuration
+    titles = re.findall(r'<h2 id="[^"]+">(.*?)<a', configuration)
+    assert len(set(titles)) == len(titles) > 15, "the contents list a section twice"
     for page, name in (
         ("envs", "rlanything_envs.coding.env.CodingEnv"),
         ("curriculum", "rlanything_envs.curriculum.AdaptiveDifficulty"),

@@ -28,7 +28,7 @@ ANSWERS: dict[str, list[tuple[str, str, str, str]]] = {
     "as the manual says": [
         ("SUBMIT\n```python\n«A»```", "SUBMIT A", "SUBMIT A", "SUBMIT A"),
         ("TEST\n```python\n«A»```", "SUBMIT A", "TEST A", "SUBMIT A"),
-        ("RUN\n```python\n«A»```\n```stdin\n1 2\n```", "SUBMIT A", "RUN A | 1 2\n", "? stdin is no program"),
+        ("RUN\n```python\n«A»```\n```stdin\n1 2\n```", "SUBMIT A", "RUN A | 1 2\n", "? stdin is not a program"),
         ("RUN\n```python\n«P»```", "SUBMIT P", "RUN P", "SUBMIT P"),
         ("GIVE_UP", "GIVE_UP", "GIVE_UP", NO_PROGRAM),
         ("TEST\n\n```python\n\n«A»\n\n```\n\n", "SUBMIT \nA\n\n", "TEST \nA\n\n", "SUBMIT \nA\n\n"),
@@ -154,7 +154,7 @@ ANSWERS: dict[str, list[tuple[str, str, str, str]]] = {
             "RUN\n  ```python\n  «P»  ```\n  ```stdin\n  1 2\n  ```",
             "SUBMIT P",
             "RUN P | 1 2\n",
-            "? stdin is no program",
+            "? stdin is not a program",
         ),
     ],
     "the word and its place": [
@@ -175,7 +175,7 @@ ANSWERS: dict[str, list[tuple[str, str, str, str]]] = {
         ("### Solution\n```python\n«A»```\n### Test\n```\n1 2\n```", "SUBMIT A", "SUBMIT A", "SUBMIT X"),
         ("### Solution\n```python\n«A»```\n### Test\n- `1 2` gives 3.", "SUBMIT A", "SUBMIT A", "SUBMIT A"),
         ("```python\n«A»```\nTEST\nI hope it works.", "SUBMIT A", "TEST A", "SUBMIT A"),
-        ("```python\n«A»```\nRUN\n```stdin\n1 2\n```", "SUBMIT A", "RUN A | 1 2\n", "? stdin is no program"),
+        ("```python\n«A»```\nRUN\n```stdin\n1 2\n```", "SUBMIT A", "RUN A | 1 2\n", "? stdin is not a program"),
         (
             "- RUN: run the program on an input.\n- TEST: judge it on the samples.\n\n```python\n«A»```",
             "SUBMIT A",
@@ -209,7 +209,7 @@ ANSWERS: dict[str, list[tuple[str, str, str, str]]] = {
         ("TEST\n```text\nread, add\n```\n```python\n«A»```", "SUBMIT A", "TEST A", "SUBMIT A"),
         ("```python\n«F»```\nNow the whole program:\n```python\n«M»```", "SUBMIT M", "SUBMIT M", "SUBMIT M"),
         ("SUBMIT\n```python\n«M»```\nRun it:\n```bash\npython main.py < in.txt\n```", "SUBMIT M", "SUBMIT M", "? Bash"),
-        ("SUBMIT\n```python\n«P»```\n```output\n42\n```", "SUBMIT P", "SUBMIT P", "? output is no program"),
+        ("SUBMIT\n```python\n«P»```\n```output\n42\n```", "SUBMIT P", "SUBMIT P", "? output is not a program"),
         ("RUN\n```input\n1 2\n```\n```python\n«A»```", "SUBMIT A", "RUN A | 1 2\n", "SUBMIT A"),
         ("RUN\n```\n«A»```\n```\n1 2\n```", "SUBMIT A", "RUN A | 1 2\n", "SUBMIT X"),
         ("```python\n«A»\n```python\n«M»```", "SUBMIT M", "SUBMIT M", "SUBMIT M"),
@@ -225,7 +225,7 @@ ANSWERS: dict[str, list[tuple[str, str, str, str]]] = {
         ("TEST\n```javascript\nconsole.log(1)\n```", *["? your block is JavaScript"] * 3),
         ("```rust\nfn main() {}\n```", *["? your block is Rust"] * 3),
         ("```bash\npython main.py\n```", *["? your block is Bash"] * 3),
-        ("SUBMIT\n```stdin\n1 2\n```", *["? stdin is no program"] * 3),
+        ("SUBMIT\n```stdin\n1 2\n```", *["? stdin is not a program"] * 3),
         ("«C»", "? your block is C++", "? your block is C++", NO_PROGRAM),
     ],
     "tool calls": [
@@ -265,7 +265,7 @@ ANSWERS: dict[str, list[tuple[str, str, str, str]]] = {
             NO_PROGRAM,
         ),
         ('[TOOL_CALLS] [{"name": "submit", "arguments": {"code": "print(42)\\n"}}]', *["SUBMIT P"] * 2, NO_PROGRAM),
-        ('```json\n{"action": "SUBMIT", "code": "print(42)\\n"}\n```', "SUBMIT P", "SUBMIT P", "? json is no program"),
+        ('```json\n{"action": "SUBMIT", "code": "print(42)\\n"}\n```', "SUBMIT P", "SUBMIT P", "? json is not a prog"),
         (
             'Thought: done.\nAction:\n```\n{"action": "submit", "action_input": "print(42)\\n"}\n```',
             "SUBMIT P",

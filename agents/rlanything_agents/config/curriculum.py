@@ -15,16 +15,16 @@ class LLMConfig(Section):
     """Service of the language model that rewrites tasks; prompts and answers are logged in the run folder."""
 
     base_url: str
-    """Address of an OpenAI-compatible interface, such as ``http://localhost:8000/v1``."""
+    """Address of an OpenAI-compatible service, such as ``http://localhost:8000/v1``."""
     model: str
     api_key_env: str | None = None
     """Environment variable that holds the key; None for services without one."""
     budget: Positive | None = None
-    """Most tokens of prompts and answers together over the whole run; None for no limit."""
+    """Maximum tokens of all prompts and answers of the run together; None for no limit."""
     attempts: Positive = 3
     """Proposals requested before a rewrite is given up."""
     max_tokens: Positive = 2048
-    """Most new tokens of an answer."""
+    """Maximum new tokens per answer."""
     temperature: Annotated[float, Field(gt=0)] = 1.0
     on_failure: Annotated[Literal["wait", "degrade", "stop"], Field(exclude=True)] = "degrade"
     """Reaction to a service that is down, refuses or gives unusable answers. ``wait``: wait for it, and end the run

@@ -24,13 +24,13 @@ class EvaluationConfig(Section):
     seed: Annotated[int, Field(ge=0)] = 20_000_000
     """First generator seed of each panel: every run has the same tasks, whatever its own seed."""
     episodes: Positive = 2048
-    """Episodes per panel, each on a task of its own."""
+    """Episodes per panel, each on a different task."""
     max_steps: Positive = 30
     temperature: Annotated[float, Field(gt=0)] = 0.8
     judge_episodes: Positive = 96
     """Episodes of the first panel on which the judge's accuracy is measured."""
     every: Positive | None = None
-    """Iterations between evaluations during training, for a learning curve; None for none."""
+    """Iterations between evaluations during training, for a learning curve. None: no evaluations during training."""
     every_episodes: Positive = 128
     """Episodes per panel of these evaluations: the first tasks of the panel."""
 

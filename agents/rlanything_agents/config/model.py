@@ -31,7 +31,7 @@ IMITATION = 10
 LARGE = 20
 """How many times the usual rate a rate may be before a run asks whether it is meant."""
 MAX_ANSWER = 64
-"""Most tokens of an answer of a small model; those of the short views are shorter."""
+"""Maximum tokens per answer of a small model; answers of the short views are shorter."""
 
 
 class SmallConfig(Section):
@@ -74,15 +74,15 @@ class CheckpointConfig(Section):
     images than a run has screens, and an update that leaves it alone keeps no gradients, moments and activations of it.
     False: it is trained with the other weights, or gets adapters too."""
     thinking: Literal["keep", "strip"] | None = None
-    """Thinking mode, for chat templates with such a switch. ``keep``: later turns read earlier thoughts, and the
-    transcript only grows. ``strip``: later turns do not read them, and each turn has a prompt of its own. None: the
+    """Thinking mode, for chat templates that can switch it. ``keep``: later turns read earlier thoughts, and the
+    transcript only grows. ``strip``: later turns do not read them, and each turn has its own prompt. None: the
     model does not think."""
     lessons: bool = False
     """Whether the supervised warm start trains it first, as it does small models; otherwise it starts as published."""
     max_tokens: Positive = 512
-    """Most tokens of a response, thoughts included."""
+    """Maximum tokens per response, thoughts included."""
     context: Positive = 8192
-    """Most tokens of a prompt and its response. Without a history window (``rollout.history``) a prompt is the whole
+    """Maximum tokens of a prompt and its response. Without a history window (``rollout.history``) a prompt is the whole
     episode so far, and an episode that would exceed the context is cut off and counts as failed."""
 
     @model_validator(mode="after")

@@ -45,7 +45,7 @@ class WarmStartConfig(Section):
     """Folder of another run whose warm start is reused, bit for bit; the other keys then have no effect."""
     demonstrations: Positive = 1000
     max_steps: Positive = 40
-    """Most steps of a demonstration; one that has not solved its task by then is dropped."""
+    """Maximum steps per demonstration; one that has not solved its task by then is dropped."""
     epochs: Positive = 6
     batch_size: Positive = 16
     learning_rate: Annotated[float, Field(gt=0)] | None = None
@@ -56,7 +56,7 @@ class WarmStartConfig(Section):
     label_noise: Share = 0.15
     """Share of the judge's warm-start labels that are flipped."""
     mistakes: Share | None = None
-    """Share of demonstrations with deliberate mistakes, where a domain has such; the domain's own share if None."""
+    """Share of demonstrations with deliberate mistakes, where a domain has any; the domain's own share if None."""
 
 
 class RolloutConfig(Section):
@@ -87,13 +87,13 @@ class RolloutConfig(Section):
     updated: its episodes are those of the policy before the update, and its tasks are drawn without the outcomes of
     this iteration."""
     threads: Positive | None = None
-    """Environments that step at once, where a step waits for a sandbox or another machine; one after the other if
+    """Environments that step in parallel, where a step waits for a sandbox or another machine; one after another if
     None."""
     deadline: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """Most seconds of an episode; one that takes longer ends before its next turn. It has failed where its own steps
+    """Maximum seconds per episode; one that takes longer ends before its next turn. It has failed where its own steps
     took at least half of them: set it well above what honest steps take. Elsewhere it waited for the engine or for
     other episodes and has no outcome, as with any other failure of the infrastructure: the tokens of an agent have
-    limits of their own, ``max_tokens`` and ``context``."""
+    separate limits, ``max_tokens`` and ``context``."""
     screenshots: Annotated[int, Field(ge=0, exclude=True)] = 0
     """Number of environments that keep a small picture of the screen after each turn, where a domain has a screen;
     about 20 KB each. This option does not define a run and is not stored with it."""
@@ -119,7 +119,7 @@ class JudgeConfig(Section):
     train: bool | None = None
     """Whether the reward model is trained; where the policy learns from its votes if None."""
     steps: Positive = 256
-    """Most judged steps that train the judge in one iteration."""
+    """Maximum judged steps that train the judge in one iteration."""
 
 
 class RunConfig(Section):
@@ -134,10 +134,10 @@ class RunConfig(Section):
     domain: str = "alfworld"
     """Name of an installed domain; small models need a domain whose environment has a short view."""
     iterations: Positive = 32
-    """Most iterations."""
+    """Maximum number of iterations."""
     env_steps: Positive | None = None
-    """Most environment steps: the run ends with the iteration in which its episodes, those on candidates included,
-    reach this number."""
+    """Maximum number of environment steps. The run ends with the iteration in which its episodes, those on candidates
+    included, reach this number."""
     environment: dict[str, Any] | None = None
     """Arguments of the environment. The key ``view`` (``full`` or ``short``) selects a view of it (see
     `rlanything_envs.views`); its default is short for a small policy and full otherwise."""
@@ -158,7 +158,7 @@ class RunConfig(Section):
     judge_trainer: TrainerConfig = TrainerConfig(learning_rate=2e-4)
     """As ``policy_trainer``; 2e-4 for a small model where the section is left out."""
     large_rates: bool = False
-    """Whether learning rates of a checkpoint above twenty times those that it has by itself are meant."""
+    """Allow learning rates of a checkpoint above twenty times its defaults; without it they are an error."""
     curriculum: CurriculumConfig = CurriculumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     monitors: Annotated[MonitorsConfig, Field(exclude=True)] = MonitorsConfig()

@@ -1,4 +1,4 @@
-"""Named random streams: every random choice of a run has a seed of its own, derived from the run's seed."""
+"""Named random streams: every random choice of a run has its own seed, derived from the run's seed."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ __all__ = ["WorkersConfig"]
 
 
 class WorkersConfig(Section):
-    """Rollout workers on Ray (extra ``ray``), each with environments and copies of the models of its own.
+    """Rollout workers on Ray (extra ``ray``), each with its own environments and copies of the models.
 
     They play shards of ``rollout.environments`` episodes (an equal part of all episodes each, if that is None). With
     ``engine.kind: vllm_server`` they query the servers and have no copies. Workers do not define a run: it may continue

@@ -202,7 +202,7 @@ class CompletionReader:
         if not isinstance(logprobs, list) or len(logprobs) != len(ids):
             return "the engine returned no log-probability for each token"
         if not all(type(value) in (int, float) and LEAST < value <= _MOST for value in logprobs):
-            return "the engine returned what is no log-probability"
+            return "the engine returned a value that is not a log-probability"
         return ""
 
 

@@ -96,7 +96,7 @@ def checkpoint_source(name: str, dtype: str) -> tuple[str, bool]:
             raise CheckpointError(f"{name}: there is no such GGUF file")
         return str(_converted(name, [Path(name)], dtype)), True
     if not is_hub_name(name):
-        raise CheckpointError(f"{name}: there is no such folder, and it is no name on the hub (organisation/name)")
+        raise CheckpointError(f"{name}: there is no such folder, and it is not a name on the hub (organisation/name)")
     return name, False
 
 

@@ -162,7 +162,7 @@ def check_launch(config: RunConfig, ranks: Ranks | None) -> None:
     launch = launched()
     if ranks is None and launch.size > 1:
         raise TrainingError(
-            f"{launch.size} processes have been launched, and each would be a run of its own: use `rlanything train`, "
+            f"{launch.size} processes have been launched, and each would be a separate run: use `rlanything train`, "
             "or let one of them lead (rlanything_agents.training.ranks)"
         )
     must_be_trainable(config, launch)

@@ -49,7 +49,7 @@ def damage(folder: Path) -> dict[str, str]:
         listed = json.loads(read_plain(manifest, MAX_LIST))["files"]
         wanted = {str(name): (int(entry["bytes"]), str(entry["sha256"])) for name, entry in listed.items()}
     except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        return {MANIFEST: f"it is no list of files ({type(error).__name__})"}
+        return {MANIFEST: f"it is not a list of files ({type(error).__name__})"}
     if outside := [name for name in wanted if Path(name).is_absolute() or ".." in Path(name).parts or "\0" in name]:
         return {MANIFEST: f"it names a file outside its folder: {outside[0]!r:.80}"}
     found = {name: _wrong(folder / name, *entry) for name, entry in wanted.items()}

@@ -12,9 +12,7 @@ __all__ = ["Guard"]
 
 _PAGES = ("/health", "/metadata", "/schema")
 _EPISODES = ("/reset", "/step", "/state")
-_EPISODES_ELSEWHERE = (
-    "over HTTP each request would get an environment of its own; play episodes over the WebSocket at /ws"
-)
+_EPISODES_ELSEWHERE = "over HTTP each request would get a new environment; play episodes over the WebSocket at /ws"
 
 
 @dataclass(frozen=True)

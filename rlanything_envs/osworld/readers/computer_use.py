@@ -86,7 +86,7 @@ def written(code: str) -> list[str]:
                 values = [ast.literal_eval(value) for value in args]
                 times = [ast.literal_eval(word.value) for word in keywords if word.arg == "presses"]
             case _:
-                raise ValueError(f"{ast.unparse(line)!r:.80} is no call")
+                raise ValueError(f"{ast.unparse(line)!r:.80} is not a call")
         match module, name:
             case "pyautogui", "press":
                 calls += [{"action": "key", "keys": values}] * (times[0] if times else 1)

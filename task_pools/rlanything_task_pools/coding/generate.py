@@ -65,7 +65,7 @@ class Knobs:
         if self.style not in STYLES:
             raise KnobError(f"style = {self.style!r:.80}: choose from {', '.join(STYLES)}")
         if self.levels and not self.families:
-            raise KnobError("levels: name the families too, since each has knobs of its own")
+            raise KnobError("levels: name the families too, since each has different knobs")
 
 
 def check_levels(family: Family, levels: Mapping[str, object]) -> None:

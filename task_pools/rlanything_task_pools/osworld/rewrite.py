@@ -147,7 +147,7 @@ def validate(
         if not same:
             _allow(parent, name, text, operators)
         if start is not None and "start" not in operators:
-            raise Refused("operator_off", "another start is asked for, and such rewrites are not enabled")
+            raise Refused("operator_off", "another start is asked for, and this kind of rewrite is not enabled")
         payload = parent.model_copy(update={"current": name, "instruction": parent.instruction if same else text})
         payload = _restart(payload, start)
         if same and payload.source == parent.source:
@@ -205,7 +205,7 @@ def _restart(payload: Payload, start: Start | None) -> Payload:
 
 def _allow(parent: Payload, name: str, text: str, operators: Sequence[str]) -> None:
     if name != parent.current and "evaluator" not in operators:
-        raise Refused("operator_off", "another evaluator is asked for, and such rewrites are not enabled")
+        raise Refused("operator_off", "another evaluator is asked for, and this kind of rewrite is not enabled")
     plain, known = parent.instructions[name], parent.hints.get(name, ())
     templates = [told(plain, known[:count]).split() for count in range(len(known) + 1)]
     listed = text.split() in templates
@@ -213,9 +213,9 @@ def _allow(parent: Payload, name: str, text: str, operators: Sequence[str]) -> N
         raise Refused("operator_off", "the instruction is not a plain one with known hints, and no other is enabled")
     hinted = len(text.split()) != len(plain.split())
     if name == parent.current and not {"hints", "words"} & set(operators):
-        raise Refused("operator_off", "the instruction changes, and such rewrites are not enabled")
+        raise Refused("operator_off", "the instruction changes, and this kind of rewrite is not enabled")
     if hinted and listed and not {"hints", "words"} & set(operators) and not _given(parent):
-        raise Refused("operator_off", "hints are given, and such rewrites are not enabled")
+        raise Refused("operator_off", "hints are given, and this kind of rewrite is not enabled")
     if listed:  # a long hint may have more words of another instruction
         return
     if missing := lost(plain, text):

@@ -102,7 +102,7 @@ class Origin:
             steps = kept.get("config")
             return cls(tuple(map(Step.model_validate, steps if isinstance(steps, list) else ())), None)
         except ValidationError:
-            raise Refused("malformed", "source.start.config: these are no steps of a set-up") from None
+            raise Refused("malformed", "source.start.config: these are not set-up steps") from None
 
     def windows(self) -> tuple[str, ...]:
         """Files and programs that the end of the set-up opens; no later step needs them."""

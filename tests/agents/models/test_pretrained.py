@@ -113,7 +113,7 @@ def test_another_models_tokenizer_is_refused(tmp_path: Path) -> None:
     "name", ["/absent", "./absent", "../a/b", "a b", "a/b/c", "https://a/b", "a\0", "x" * 5000 + "/"]
 )
 def test_what_is_neither_folder_nor_name_is_refused(name: str) -> None:
-    with pytest.raises(CheckpointError, match="no such folder, and it is no name on the hub"):
+    with pytest.raises(CheckpointError, match="no such folder, and it is not a name on the hub"):
         load_template(config(name))
 
 

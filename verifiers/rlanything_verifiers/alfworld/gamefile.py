@@ -119,7 +119,7 @@ def write_game(game: Game, path: str | os.PathLike[str]) -> Path:
     if target.suffix == "":
         target = target / GAME_FILE
     if target.suffix != ".tw-pddl":
-        raise GameFormatError(f"{target}: TextWorld knows such games by the ending .tw-pddl; rename it")
+        raise GameFormatError(f"{target}: TextWorld recognises games by the ending .tw-pddl; rename it")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(dump_game(game)), encoding="utf-8")
     return target

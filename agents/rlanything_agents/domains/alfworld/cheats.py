@@ -38,7 +38,7 @@ CHEATS = (
     Cheat("inventory", "reads its inventory in every turn", always("inventory")),
     Cheat(
         "commands",
-        "sends commands of the engine that are no actions of the game",
+        "sends commands of the engine that are not actions of the game",
         in_turns("restart", "undo", "save", "restore", "win", "quit", "admissible_commands", "debug on", "score"),
     ),
     Cheat(

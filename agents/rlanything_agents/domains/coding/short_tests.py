@@ -71,7 +71,7 @@ def _numbers(words: Sequence[str]) -> list[str]:
         elif (word in DIGITS and found[-1] != OTHER) or (word in (MINUS, OTHER) and not found[-1]):
             found[-1] += word
         else:
-            raise JudgeError(f"{word[:40]!r} is no part of a number")
+            raise JudgeError(f"{word[:40]!r} is not part of a number")
     if any(text in ("", MINUS) for text in found):
         raise JudgeError("a number is missing")
     return found

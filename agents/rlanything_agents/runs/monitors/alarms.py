@@ -100,21 +100,21 @@ def judge_collapse(rows: Rows, window: int) -> Iterator[str]:
         yield "the reward model's loss is not a number"
     unparsable = series("feedback.unparsable_rate").soon  # of many votes already in the first iteration
     if unparsable is not None and unparsable >= JUDGE_UNPARSABLE:
-        yield f"{percent(unparsable, 0)} of what it writes cannot be read"
+        yield f"{percent(unparsable, 0)} of its answers cannot be read"
         return  # the other metrics are of few votes
-    for key, calls in (("p_plus", "won episode right"), ("p_minus", "lost episode wrong")):
+    for key, calls in (("p_plus", "solved episodes say right"), ("p_minus", "failed episodes say wrong")):
         share = series(f"feedback.{key}").now
         if share is not None and share <= JUDGE_ONE_SIDED:
-            yield f"{percent(share, 0)} of the votes call a step of a {calls}: one answer for all"
+            yield f"only {percent(share, 0)} of the votes on {calls}: its answers are constant"
     mu = series("feedback.mu").now
     if mu is not None and mu <= JUDGE_MU:
-        yield f"votes tell nothing of outcomes: mu = p+ + p- is {mu:.2f}"
+        yield f"votes do not predict outcomes: mu = p+ + p- is {mu:.2f}"
     mixed = series("feedback.mixed_rate")
     if mixed.first is not None and mixed.now is not None and mixed.first > JUDGE_MIXED >= mixed.now:
-        yield f"its votes agree on all but {percent(mixed.now)} of the steps: there is nothing for it to learn from"
+        yield f"its votes differ on only {percent(mixed.now)} of the steps: it has nothing to learn from"
     balanced = series("judge_quality.process_balanced").now
     if balanced is not None and balanced <= JUDGE_CHANCE:
-        yield f"its balanced accuracy against the planner is {percent(balanced, 0)}, as by chance"
+        yield f"its balanced accuracy against the planner is {percent(balanced, 0)}, no better than chance"
     for key, what in TRUTH.items():
         change = series(key).change
         if change is not None and -change >= JUDGE_FALL:
@@ -141,7 +141,7 @@ def reward_hacking(rows: Rows, window: int) -> Iterator[str]:
         return
     vote = series("behaviour.vote_lost").change
     if vote is not None and vote >= HACKING_RISE:
-        yield f"the mean vote on lost episodes has risen by {vote:.2f} while success changed by {points(success, 0)}"
+        yield f"the mean vote on failed episodes has risen by {vote:.2f} while success changed by {points(success, 0)}"
     repeated = series("behaviour.repeated")
     now, change = repeated.now, repeated.change
     if now is not None and change is not None and now >= HACKING_REPEATED and change >= HACKING_REPEATED_RISE:
@@ -164,16 +164,16 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[str]:
             yield f"the policy's {key.partition('.')[2]} is not a finite number"
     readable = series("actions.readable").soon
     if readable is not None and 1 - readable >= POLICY_UNREADABLE:
-        yield f"{percent(1 - readable, 0)} of its answers hold no action that can be read"
+        yield f"{percent(1 - readable, 0)} of its answers contain no readable action"
     success = series("success.active")
     kept = series("feedback.policy_kept").now
     others = (series(f"feedback.{key}").now for key in ("silent_kept", "policy_format"))
     if kept is not None and (total := kept + sum(share or 0.0 for share in others)) <= POLICY_KEPT:
-        won = "" if success.now is None else f", {percent(success.now, 0)} of the episodes are won"
-        yield f"{percent(total, 0)} of the groups teach the policy anything{won}"
+        won = "" if success.now is None else f", {percent(success.now, 0)} of the episodes are solved"
+        yield f"{percent(total, 0)} of the groups gave the policy a gradient{won}"
     entropy = series("policy.entropy")
     if entropy.now is not None and entropy.now <= POLICY_ENTROPY:
-        yield f"the policy is all but deterministic: entropy {entropy.now:.4f} nats"
+        yield f"the policy is almost deterministic: entropy {entropy.now:.4f} nats"
     if entropy.first and entropy.now is not None and (rise := entropy.now / entropy.first) >= POLICY_ENTROPY_RISE:
         yield f"the policy's entropy is {rise:.1f} times what it was"
     moves = series("policy.kl").last
@@ -183,11 +183,11 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[str]:
     if words.first and words.now is not None:
         growth = words.now / words.first
         if growth >= POLICY_LENGTH or growth <= 1 / POLICY_LENGTH:
-            yield f"a turn has {words.now:.0f} words, and had {words.first:.0f}"
+            yield f"a turn has {words.now:.0f} words; at first it had {words.first:.0f}"
     if success.best is not None and success.now is not None and success.best >= POLICY_HAD:
         share = success.now / success.best
         if share <= POLICY_LOST:
-            yield f"success is {percent(success.now, 0)}, and was {percent(success.best, 0)}"
+            yield f"success fell from {percent(success.best, 0)} to {percent(success.now, 0)}"
 
 
 def task_drift(rows: Rows, window: int) -> Iterator[str]:
@@ -200,15 +200,15 @@ def task_drift(rows: Rows, window: int) -> Iterator[str]:
     if far >= TASKS_FAR:
         yield f"{percent(far, 0)} of the tasks are far from their roots"
     if twice >= TASKS_DUPLICATES:
-        yield f"{percent(twice, 0)} of the slots hold a task that another holds too"
+        yield f"{percent(twice, 0)} of the slots hold a duplicate of another task"
     drift = Series(rows, "curriculum.drift", window).now
     if drift is not None and drift >= TASKS_DRIFT:
-        yield f"the tasks are {drift:.2f} from their roots in the mean"
+        yield f"the mean distance of the tasks from their roots is {drift:.2f}"
     diversity = Series(rows, "curriculum.diversity", window)
     if diversity.first and diversity.now is not None:
         share = diversity.now / diversity.first
         if share <= TASKS_DIVERSITY:
-            yield f"the tasks are {percent(share, 0)} as different from each other as they were"
+            yield f"the tasks have become alike: {percent(share, 0)} of the first diversity"
     yield from _rewriting(rows, window)
 
 

@@ -39,11 +39,11 @@ class Signature:
 
 
 SIGNATURES: tuple[Signature, ...] = (
-    Signature("judge_collapse", "the reward model answers one thing, nonsense, or by chance", judge_collapse),
-    Signature("reward_hacking", "the reward model is pleased while success does not rise", reward_hacking),
-    Signature("policy_collapse", "the policy learns nothing, runs away, or forgets", policy_collapse),
-    Signature("task_drift", "tasks leave their roots, become alike, or are not made any more", task_drift),
-    Signature("infrastructure", "episodes or requests end in failures of the machinery", infrastructure),
+    Signature("judge_collapse", "the reward model is constant, unreadable, or no better than chance", judge_collapse),
+    Signature("reward_hacking", "rewards rise while success does not", reward_hacking),
+    Signature("policy_collapse", "the policy gets no gradient, diverges, or forgets", policy_collapse),
+    Signature("task_drift", "tasks drift from their roots, become alike, or are no longer rewritten", task_drift),
+    Signature("infrastructure", "episodes or requests end in infrastructure failures", infrastructure),
 )
 assert {signature.name for signature in SIGNATURES} == set(get_args(SignatureName))  # nosec B101 # at import, of constants
 

@@ -51,7 +51,7 @@ class SafeFolder:
             raise RunFolderError(f"{name} is not a plain file of this run: {error.strerror}") from None
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
-            raise RunFolderError(f"{name} is not a plain file of this run: it is no regular file")
+            raise RunFolderError(f"{name} is not a plain file of this run: it is not a regular file")
         return os.fdopen(file, "rb")
 
     def read(self, name: str, limit: int) -> bytes:

@@ -30,7 +30,7 @@ HEADER = ("agent", "what it does", "episodes", "solved", "voided", "held", "long
 def audit(
     pool: Annotated[
         Path | None,
-        typer.Argument(metavar="[POOL]", help="A pool's file, or the folder of a run; roots and adapted tasks."),
+        typer.Argument(metavar="[POOL]", help="Pool file or run folder; root and adapted tasks."),
     ] = None,
     panel: Annotated[
         str | None,
@@ -40,20 +40,18 @@ def audit(
             autocompletion=options.panels,
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many tasks from the beginning.")] = None,
-    episodes: Annotated[int, typer.Option(min=1, help="How often random play plays each task.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="A new folder for the result and all episodes; none by default.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Episodes side by side.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Play only the first N tasks.")] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Random episodes per task.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all randomness.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="New folder for the result and all episodes. Default: none.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Parallel episodes.")] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: max_turns=30."),
+        typer.Option("--env", metavar="KEY=VALUE", help="Environment argument, such as max_turns=30. Repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for tasks that are solved without the work: agents that do nothing, repeat, and cheat play each one.
+    """Find tasks that can be cheated: agents that do nothing, repeat themselves or cheat play each one.
 
     Exits with 1 if one of them solves a task, leaves an episode without outcome or holds it longer than its limit, if a
     known solution fails, or if a task cannot be played. Random play may solve a task; its row says how often.

@@ -35,22 +35,20 @@ def benchmark(
         ),
     ],
     panel: Annotated[
-        str | None, typer.Option(help="Name of a panel, or the JSON file of one.", autocompletion=options.panels)
+        str | None, typer.Option(help="Name of a panel, or its JSON file.", autocompletion=options.panels)
     ] = None,
     pool: Annotated[
         Path | None,
-        typer.Option(help="In place of a panel: a pool's file, or the folder of a run; roots and adapted tasks."),
+        typer.Option(help="Play a pool instead: its file, or a run folder. Root and adapted tasks get separate rows."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many tasks from the beginning.")] = None,
-    episodes: Annotated[int, typer.Option(min=1, help="How often each task is played.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the results; runs/benchmarks/PANEL/AGENT by default.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Episodes side by side.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Play only the first N tasks.")] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all randomness.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Results folder. Default: runs/benchmarks/PANEL/AGENT.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Parallel episodes.")] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: backend=bwrap."),
+        typer.Option("--env", metavar="KEY=VALUE", help="Environment argument, such as backend=bwrap. Repeatable."),
     ] = None,
     base_url: Annotated[
         str | None,
@@ -61,33 +59,33 @@ def benchmark(
     ] = None,
     key_env: Annotated[
         str | None,
-        typer.Option(help="Environment variable that holds its key; OPENAI_API_KEY without --base-url, if it is set."),
+        typer.Option(help="Environment variable with the API key. Default: OPENAI_API_KEY, without --base-url."),
     ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Most tokens of an answer; 1024 by default, with hf: fewer where the context is short.",
+            help="Maximum tokens per answer. Default: 1024, or fewer with hf: if the context is short.",
         ),
     ] = None,
     temperature: Annotated[
         float, typer.Option(min=0, help="Sampling temperature; 0 takes the most probable token.")
     ] = 1.0,
     max_history: Annotated[
-        int | None, typer.Option(min=0, help="Exchanges an agent reads besides the first message; all by default.")
+        int | None, typer.Option(min=0, help="Past exchanges in the prompt, besides the first message. Default: all.")
     ] = None,
-    images: Annotated[int, typer.Option(min=1, help="Screens that a chat holds, where observations have them.")] = 3,
-    price_in: Annotated[float | None, typer.Option(min=0, help="Dollars per million tokens read.")] = None,
-    price_out: Annotated[float | None, typer.Option(min=0, help="Dollars per million tokens written.")] = None,
-    max_dollars: Annotated[float | None, typer.Option(min=0, help="Stop before more than this is spent.")] = None,
+    images: Annotated[int, typer.Option(min=1, help="Number of latest screens in the prompt.")] = 3,
+    price_in: Annotated[float | None, typer.Option(min=0, help="Dollars per million input tokens.")] = None,
+    price_out: Annotated[float | None, typer.Option(min=0, help="Dollars per million output tokens.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(min=0, help="Stop before the cost exceeds this.")] = None,
     fail_under: Annotated[
-        float | None, typer.Option(min=0, max=1, metavar="RATE", help="Exit with 1 if success is below this share.")
+        float | None, typer.Option(min=0, max=1, metavar="RATE", help="Exit with 1 if the success rate is below RATE.")
     ] = None,
-    restart: Annotated[bool, typer.Option(help="Delete the results in the folder and begin again.")] = False,
+    restart: Annotated[bool, typer.Option(help="Delete the results in the folder and start over.")] = False,
     as_json: AsJson = False,
     row: Annotated[bool, typer.Option("--row", help="Print the row of docs/results.md and nothing else.")] = False,
 ) -> None:
-    """Run an agent on a pinned panel of tasks; success with intervals, steps, tokens, cost, seconds.
+    """Benchmark an agent on a pinned panel of tasks: success with intervals, steps, tokens, cost, seconds.
 
     The same command resumes after an interruption, and repeats episodes with an infrastructure failure; while there
     are some, the exit code is 75.

@@ -12,7 +12,7 @@ from rlanything_agents.tools.cli.output import AsJson, print_json
 
 __all__ = ["compare"]
 
-Folder = Annotated[Path, typer.Argument(help="Folder of a benchmark, or its results.json.")]
+Folder = Annotated[Path, typer.Argument(help="Benchmark folder, or its results.json.")]
 
 
 def compare(

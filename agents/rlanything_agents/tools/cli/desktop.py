@@ -14,33 +14,33 @@ from rlanything_verifiers.plain_text import printable
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Packages, images and files of desktops.")
+app = typer.Typer(no_args_is_help=True, help="Install and build desktops, and download their files.")
 
 
 @app.callback()
 def desktop() -> None:
-    """Packages, images and files of desktops."""
+    """Install and build desktops, and download their files."""
 
 
 @app.command()
 def install(
     more: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="SET", help="Further packages: mail (Thunderbird), media (VLC)."),
+        typer.Option("--with", metavar="SET", help="Additional packages: mail (Thunderbird), media (VLC)."),
     ] = None,
     mirror: Annotated[
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="A mirror of Debian's archive; default: $RLANYTHING_DEBIAN_MIRROR, else that of this machine's apt.",
+            help="Debian mirror. Default: $RLANYTHING_DEBIAN_MIRROR, else the one in this machine's apt.",
         ),
     ] = None,
     system: Annotated[
-        bool, typer.Option("--system", help="Install missing packages on this Debian instead, with apt, as root.")
+        bool, typer.Option("--system", help="Install missing packages with apt instead, as root on Debian 12.")
     ] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Delete the root folder instead.")] = False,
 ) -> None:
-    """Install the bwrap desktop without root: a folder of pinned Debian packages in $RLANYTHING_DESKTOP."""
+    """Install the bwrap desktop, without root: pinned Debian packages in a folder ($RLANYTHING_DESKTOP)."""
     from rlanything_envs.osworld.desktop import root
     from rlanything_envs.osworld.desktop.packages import install_packages
 
@@ -69,14 +69,14 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 @app.command()
 def build(
     image: Annotated[str, typer.Option(help="Name of the image.")] = "rlanything-desktop",
-    base: Annotated[str, typer.Option(help="A Debian 12 image, or 'debootstrap' to make one without a registry.")] = (
-        "debian:bookworm-slim"
-    ),
+    base: Annotated[
+        str, typer.Option(help="Debian 12 base image, or 'debootstrap' to build one without a registry.")
+    ] = ("debian:bookworm-slim"),
     vm: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Build the disk (qcow2) of a virtual machine instead (root).")
+        Path | None, typer.Option(metavar="FILE", help="Build the disk of a virtual machine (qcow2) instead, as root.")
     ] = None,
 ) -> None:
-    """Build the image of the docker desktop, or the disk of the vm desktop, from Debian packages."""
+    """Build the docker image or the virtual machine of a desktop from Debian packages."""
     from rlanything_envs.osworld.desktop.disk import build_disk
     from rlanything_envs.osworld.desktop.image import build_image
 
@@ -86,15 +86,13 @@ def build(
 
 @app.command("fetch-assets")
 def fetch_assets(
-    sources: Annotated[
-        list[Path], typer.Argument(metavar="TASKS...", help="Task files, or folders of them.", exists=True)
-    ],
+    sources: Annotated[list[Path], typer.Argument(metavar="TASKS...", help="Task files or folders.", exists=True)],
     directory: Annotated[
-        Path | None, typer.Option(help="The cache; default: $RLANYTHING_ASSETS or ~/.cache/rlanything/osworld.")
+        Path | None, typer.Option(help="Cache folder. Default: $RLANYTHING_ASSETS or ~/.cache/rlanything/osworld.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what is missing and download nothing.")] = False,
 ) -> None:
-    """Download the remote files of tasks; an interrupted download continues where it stopped."""
+    """Download the remote files of tasks; an interrupted download resumes."""
     from rlanything_task_pools.osworld import AssetError, Assets, asset_urls, import_folder, load, read_payload
 
     assets = Assets(directory)

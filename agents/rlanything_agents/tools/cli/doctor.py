@@ -20,23 +20,23 @@ _STYLES = {True: "green", None: "yellow", False: "bold red"}
 
 
 def doctor(
-    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="Look at this run folder instead.")] = None,
-    proofs: Annotated[bool, typer.Option("--proofs", help="With RUN: play the proof of every task, too.")] = False,
+    run: Annotated[
+        Path | None, typer.Argument(metavar="[RUN]", help="Check this run folder instead of the machine.")
+    ] = None,
+    proofs: Annotated[bool, typer.Option("--proofs", help="With RUN: also replay the proof of every task.")] = False,
     play: Annotated[bool, typer.Option(help="Play a few steps in every environment.")] = True,
-    desktop: Annotated[bool, typer.Option(help="Start a desktop for a moment.")] = True,
+    desktop: Annotated[bool, typer.Option(help="Start a desktop briefly.")] = True,
     tasks: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="List which desktop tasks of a folder can be solved here instead.", exists=True
-        ),
+        typer.Option(metavar="FOLDER", help="List which desktop tasks of a folder can run here instead.", exists=True),
     ] = None,
     guest: Annotated[
-        str | None, typer.Option(metavar="URL", help="Check whether a running guest speaks OSWorld's protocol instead.")
+        str | None, typer.Option(metavar="URL", help="Check a running guest against OSWorld's protocol instead.")
     ] = None,
-    token: Annotated[str | None, typer.Option(help="With --guest: its bearer token.")] = None,
+    token: Annotated[str | None, typer.Option(help="With --guest: bearer token of the guest.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check this machine, or the files of a run folder, and name a remedy for everything that is broken.
+    """Check this machine or a run folder, and print a remedy for each problem.
 
     A warning is about an optional part. Exits with 1 where something is broken.
     """

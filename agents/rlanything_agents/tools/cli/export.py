@@ -40,14 +40,14 @@ class SplitBy(StrEnum):
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run; it may still be running.")],
-    out: Annotated[Path, typer.Option(help="A new folder.")],
-    format: Annotated[Format, typer.Option(help="Parquet, JSON Lines, or logs of Inspect AI.")] = Format.parquet,
-    what: Annotated[list[What] | None, typer.Option(help="What a row is; may be repeated. Default: episodes.")] = None,
-    split_by: Annotated[SplitBy, typer.Option(help="What the splits are; all rows in one if none.")] = SplitBy.none,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder; the run may still be running.")],
+    out: Annotated[Path, typer.Option(help="New folder.")],
+    format: Annotated[Format, typer.Option(help="Parquet, JSON Lines or Inspect AI logs.")] = Format.parquet,
+    what: Annotated[list[What] | None, typer.Option(help="Kind of row. Repeatable. Default: episodes.")] = None,
+    split_by: Annotated[SplitBy, typer.Option(help="Key to split by. Default: one split.")] = SplitBy.none,
     as_json: AsJson = False,
 ) -> None:
-    """Export the episodes of a run as a data set with a card: episodes, turns, judgements, preferences, chats."""
+    """Export a run as a data set with a card: episodes, turns, judgements, preferences or chats."""
     from rlanything_agents.runs.folder import RunFolder
     from rlanything_agents.runs.storage import RunFolderError
     from rlanything_agents.tools.export import export_logs, export_run

@@ -23,12 +23,12 @@ def init(
     name: Annotated[
         str,
         typer.Argument(
-            help="quickstart, another domain's, or a setting of the paper: paper/alfworld.", autocompletion=names
+            help="Run file to copy: quickstart, coding-quickstart, paper/alfworld, ...", autocompletion=names
         ),
     ] = "quickstart",
-    out: Annotated[Path | None, typer.Option(help="The new file; the name in this folder by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="New file. Default: NAME.yaml in this folder.")] = None,
 ) -> None:
-    """Write a run file to begin with, for `rlanything train`."""
+    """Write a run file for `rlanything train` that you can edit."""
     from rlanything_agents.config.load import ConfigError
     from rlanything_agents.runs.storage import storing
 

@@ -57,7 +57,9 @@ def _beginning(names: Any, incomplete: str) -> list[str]:
 
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one key: rollout.tasks=8.", autocompletion=config_keys),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set a key: rollout.tasks=8. Repeatable.", autocompletion=config_keys
+    ),
 ]
 """Changes of a configuration."""
 
@@ -90,7 +92,7 @@ def open_panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
     """The tasks of a panel, or of a pool.
 
     Args:
-        name: Name of a panel, or the JSON file of one.
+        name: Name of a panel, or its JSON file.
         pool: A pool's file, or the folder of a run; given where ``name`` is None.
         limit: Most tasks, from the beginning.
 

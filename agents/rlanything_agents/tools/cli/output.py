@@ -36,7 +36,7 @@ __all__ = [
 WIDTH = 100
 """Columns of an output that is not a terminal."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-AsLines = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+AsLines = Annotated[bool, typer.Option("--json", help="Print JSON Lines.")]
 
 
 def print_json(value: Mapping[str, Any]) -> None:

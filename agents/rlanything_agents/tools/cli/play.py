@@ -21,31 +21,27 @@ __all__ = ["play"]
 def play(
     domain: Annotated[
         str,
-        typer.Argument(help="alfworld, coding, osworld, or any installed domain.", autocompletion=options.domains),
+        typer.Argument(help="Domain: alfworld, coding, osworld, or any installed one.", autocompletion=options.domains),
     ] = "alfworld",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first task; each next one adds 1.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first task; it rises by 1 with each task.")] = 0,
     split: Annotated[
         str | None, typer.Option(help="Split of the task generator.", autocompletion=options.splits)
     ] = None,
     knob: Annotated[
         list[str] | None,
-        typer.Option("--knob", metavar="KEY=VALUE", help="Setting of the task generator; may be repeated."),
+        typer.Option("--knob", metavar="KEY=VALUE", help="Setting of the task generator. Repeatable."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(metavar="FILE|ID", help="Play this task: a file, or with --pool the id of a task.")
+        str | None, typer.Option(metavar="FILE|ID", help="Task to play: a file, or with --pool a task id.")
     ] = None,
-    pool: Annotated[
-        Path | None, typer.Option(help="Play the tasks of a pool: its file, or the folder of a run.")
-    ] = None,
+    pool: Annotated[Path | None, typer.Option(help="Play the tasks of a pool: its file, or a run folder.")] = None,
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment: max_turns=30."),
+        typer.Option("--env", metavar="KEY=VALUE", help="Environment argument, such as max_turns=30. Repeatable."),
     ] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Append every episode to this file, one JSON object a line.")
-    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Append every episode to this file as JSON Lines.")] = None,
 ) -> None:
-    """Play tasks as an agent would, with completion by Tab, hints, and programs over several lines.
+    """Play tasks yourself, as an agent would see them; Tab completes, :hint helps.
 
     Without a terminal it reads answers from standard input, line by line.
     """

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Look into the tasks of a run, also while it goes on.")
+app = typer.Typer(no_args_is_help=True, help="Inspect the tasks of a run, even while it is running.")
 
-PoolPath = Annotated[Path, typer.Argument(metavar="POOL", help="A pool's file, or the folder of a run.")]
+PoolPath = Annotated[Path, typer.Argument(metavar="POOL", help="Pool file or run folder.")]
 
 
 Table = Literal["jsonl", "parquet"]
@@ -31,12 +31,12 @@ def show(
     path: PoolPath,
     log: Annotated[
         bool,
-        typer.Option("--log", help="List what was proposed, accepted, rejected and discarded, with reasons, instead."),
+        typer.Option("--log", help="List events instead: proposed, accepted, rejected, discarded; with reasons."),
     ] = False,
-    last: Annotated[int, typer.Option(min=1, help="With --log: the latest N events.")] = 50,
+    last: Annotated[int, typer.Option(min=1, help="With --log: number of latest events.")] = 50,
     as_json: AsLines = False,
 ) -> None:
-    """List the slots: the task of each, its depth of rewriting, its success rate."""
+    """List the slots: task, depth of rewriting, success rate."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli import pool_views
 
@@ -59,7 +59,7 @@ def lineage(
     path: PoolPath,
     which: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SLOT|TASK]...", help="Slots by number or tasks by id; else all rewritten slots."),
+        typer.Argument(metavar="[SLOT|TASK]...", help="Slot numbers or task ids. Default: all rewritten slots."),
     ] = None,
     as_json: AsLines = False,
 ) -> None:
@@ -76,8 +76,8 @@ def lineage(
 @app.command()
 def export(
     path: PoolPath,
-    out: Annotated[Path, typer.Option(help="A new folder.")],
-    format: Annotated[Table, typer.Option(help="JSON Lines or Parquet.")] = "jsonl",
+    out: Annotated[Path, typer.Option(help="New folder.")],
+    format: Annotated[Table, typer.Option(help="Format of the tables.")] = "jsonl",
 ) -> None:
     """Write tasks, lineage, outcomes and events to a folder."""
     with _opened(path) as pool:
@@ -89,15 +89,15 @@ def export(
 
 @app.command("import")
 def import_(
-    folder: Annotated[Path, typer.Argument(help="What `rlanything pool export` wrote.")],
-    path: Annotated[Path, typer.Argument(metavar="POOL", help="The new pool's file.")],
-    replay: Annotated[bool, typer.Option(help="Play the proof of every task before it is believed.")] = True,
+    folder: Annotated[Path, typer.Argument(help="Folder written by `rlanything pool export`.")],
+    path: Annotated[Path, typer.Argument(metavar="POOL", help="New pool file.")],
+    replay: Annotated[bool, typer.Option(help="Replay the proof of every task before accepting it.")] = True,
     domain: Annotated[
         str | None,
-        typer.Option(help="FOLDER holds tasks of this domain instead: coding problems, ALFWorld's or OSWorld's tasks."),
+        typer.Option(help="Import tasks of this domain instead: coding problems, ALFWorld games, OSWorld task files."),
     ] = None,
 ) -> None:
-    """Make a pool of an exported one, every task validated; or with --domain, of the tasks of a file or folder."""
+    """Import an exported pool and validate every task; with --domain, import a file or folder of tasks."""
     if domain is None:
         from rlanything_task_pools.export import import_pool
 
@@ -117,10 +117,10 @@ def import_(
 @app.command()
 def verify(
     path: PoolPath,
-    replay: Annotated[bool, typer.Option(help="Play the proof of every task.")] = True,
+    replay: Annotated[bool, typer.Option(help="Replay the proof of every task.")] = True,
     as_json: AsLines = False,
 ) -> None:
-    """Check the file, every task (its id, its proof) and the log; exits with 1 when something is wrong."""
+    """Check the file, every task (id and proof) and the log. Exits with 1 if something is wrong."""
     with _opened(path) as pool:
         from rlanything_task_pools.verify import verify_pool
         from rlanything_verifiers.plain_text import printable
@@ -141,7 +141,7 @@ def verify(
 
 @app.command()
 def metrics(path: PoolPath, as_json: AsLines = False) -> None:
-    """The curriculum over time: accepted, rejected by reason, band occupancy, drift, diversity, duplicates."""
+    """Show the curriculum over time: accepted, rejected by reason, share in the band, drift, diversity, duplicates."""
     with _opened(path) as pool:
         from rlanything_agents.tools.cli import pool_views
         from rlanything_envs.curriculum.monitor import curriculum_metrics

@@ -16,33 +16,33 @@ __all__ = ["serve"]
 
 def serve(
     env_id: Annotated[
-        str, typer.Argument(metavar="ENV_ID", help="A registered environment: RLAnything/AlfWorld-v0; or desktop.")
+        str, typer.Argument(metavar="ENV_ID", help="Id of an environment, such as RLAnything/AlfWorld-v0, or desktop.")
     ],
     env: Annotated[
         list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="Argument of the environment or desktop: backend=bwrap."),
+        typer.Option("--env", metavar="KEY=VALUE", help="Environment or desktop argument, such as backend=bwrap."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen; anything but loopback needs a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0: any free port.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on; any but loopback needs a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for a free one.")] = 8000,
     token: Annotated[
         str | None,
-        typer.Option(envvar="RLANYTHING_TOKEN", help="Bearer token that clients have to show, at least 16 characters."),
+        typer.Option(envvar="RLANYTHING_TOKEN", help="Bearer token that clients must send, at least 16 characters."),
     ] = None,
-    max_sessions: Annotated[int, typer.Option(min=1, help="How many sessions there may be at a time.")] = 8,
-    idle_seconds: Annotated[float, typer.Option(help="A session that is silent for so long is ended.")] = 600.0,
+    max_sessions: Annotated[int, typer.Option(min=1, help="Maximum number of sessions at a time.")] = 8,
+    idle_seconds: Annotated[float, typer.Option(help="Close a session after this many idle seconds.")] = 600.0,
     tools: Annotated[
-        bool, typer.Option("--tools", help="OpenEnv with typed tool calls instead of texts; /mcp takes them, too.")
+        bool, typer.Option("--tools", help="Serve typed tool calls over OpenEnv instead of texts, and over /mcp.")
     ] = False,
     mcp: Annotated[
-        bool, typer.Option("--mcp", help="Typed tools over the Model Context Protocol instead, at /mcp.")
+        bool, typer.Option("--mcp", help="Serve typed tools over the Model Context Protocol instead, at /mcp.")
     ] = False,
     stdio: Annotated[
-        bool, typer.Option("--stdio", help="With --mcp: over standard input and output, for one client.")
+        bool, typer.Option("--stdio", help="With --mcp: use standard input and output, for one client.")
     ] = False,
 ) -> None:
     """Serve an environment until interrupted: over OpenEnv's protocol, or with --mcp over the Model Context Protocol.
 
-    Each session, a WebSocket at /ws or a session of MCP, has an environment of its own. Needs the package openenv, or
+    Each session, a WebSocket at /ws or a session of MCP, has its own environment. Needs the package openenv, or
     for --mcp the extra mcp. With desktop, it starts a desktop and serves OSWorld's guest protocol.
     """
     from rlanything_agents.config.load import ConfigError

@@ -26,19 +26,19 @@ __all__ = ["spin_little", "train"]
 
 
 def train(
-    config: Annotated[Path, typer.Argument(help="YAML file of the run.")],
+    config: Annotated[Path, typer.Argument(help="Run file (YAML).")],
     override: Changes = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/NAME by default.")] = None,
-    restart: Annotated[bool, typer.Option(help="Delete the run of this name and begin again.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Run folder. Default: runs/NAME.")] = None,
+    restart: Annotated[bool, typer.Option(help="Delete the run of this name and start over.")] = False,
     tracker: Annotated[
         list[str] | None,
         typer.Option(
-            help="Show the curves in trackio, tensorboard or wandb too; may be repeated.",
+            help="Also log to trackio, tensorboard or wandb. Repeatable.",
             autocompletion=options.trackers,
         ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Play on so many workers (Ray); the same as --set workers.number=N.")
+        int | None, typer.Option(min=1, help="Number of Ray workers; the same as --set workers.number=N.")
     ] = None,
     dry_run: Annotated[
         bool,
@@ -47,9 +47,9 @@ def train(
     pilot: Annotated[bool, typer.Option(help="With --dry-run: play a pilot to estimate the time.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Run the closed loop: policy, reward model and tasks learn together.
+    """Train a policy and a reward model on tasks that adapt.
 
-    The same command continues an interrupted run from its last checkpoint.
+    The same command resumes an interrupted run from its last checkpoint.
     """
     from rich.console import Console
 

@@ -17,16 +17,16 @@ __all__ = ["view"]
 
 
 def view(
-    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run or benchmark, or one with some.")],
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run or benchmark, or a folder of several.")],
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the pages to a new folder instead of serving them.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Local port; 0 for a free one.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a run in a browser: curves, tasks and their lineage, every episode turn by turn.
+    """View a run in a browser: curves, tasks and their lineage, every episode turn by turn.
 
-    The run may still be going on; nothing in its folder is changed. The printed address has a token that gives
+    The run may still be running; nothing in its folder is changed. The printed address has a token that gives
     access from this machine. Ctrl-C ends the viewer.
     """
     from rlanything_agents.tools.view import Site, serve

@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
             address = urlsplit(self.path)
             query = parse_qs(address.query, max_num_fields=8)
         except ValueError:
-            self._plain(HTTPStatus.BAD_REQUEST, "This is no address.")
+            self._plain(HTTPStatus.BAD_REQUEST, "No page has this address.")
             return
         if address.path == "/" and (token := query.get("token")):
             self._enter(token[0])

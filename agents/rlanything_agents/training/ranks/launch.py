@@ -71,7 +71,7 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
         return
     if isinstance(config.reward_model, SharedConfig):
         yield (
-            "reward_model.base: policy shares tensors, and FSDP gives each model shards of its own: use "
+            "reward_model.base: policy shares tensors, and FSDP shards each model separately: use "
             "configs/accelerate/ddp.yaml, or reward_model.checkpoint in place of base"
         )
     trained = [("policy", "policy")]

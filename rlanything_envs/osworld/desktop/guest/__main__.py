@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--sole-tenant", action="store_true", help="this process namespace has nothing but the desktop")
     args = parser.parse_args()
     if not (args.sole_tenant or args.sandbox):
-        print("guest: a reset ends all processes; start it in a process namespace of its own", file=sys.stderr)
+        print("guest: a reset ends all processes; start it in a new process namespace", file=sys.stderr)
         return 2
     if args.parent is not None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

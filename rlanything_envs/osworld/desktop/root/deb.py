@@ -126,7 +126,7 @@ class _Writer:
                 folder.mkdir()
                 folder.chmod(0o755)
             elif folder.is_symlink() or not folder.is_dir():
-                raise ValueError(f"{str(folder.relative_to(self._root))!r:.200} is no folder")
+                raise ValueError(f"{str(folder.relative_to(self._root))!r:.200} is not a folder")
             self._folders.add(folder)
 
 
@@ -134,7 +134,7 @@ def _parts(name: str) -> list[str]:
     """The components of a name, below ``usr`` where that folder is merged."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts or "\0" in name or len(name) > _LONGEST_NAME:
-        raise ValueError(f"{name!r:.200} is no name below a folder")
+        raise ValueError(f"{name!r:.200} is not a name below a folder")
     return ["usr", *parts] if parts and parts[0] in _MERGED else parts
 
 

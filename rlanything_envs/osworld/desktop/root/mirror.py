@@ -71,7 +71,7 @@ def find_mirror(given: Iterable[str] = ()) -> Mirror:
     addresses = [address.rstrip("/") for address in named] or configured()
     wrong = [address for address in addresses if not address.startswith(_SCHEMES)]
     if wrong:
-        raise NotPrepared(f"{wrong[0]!r:.200} is no address of a mirror: it begins with http:, https: or file:")
+        raise NotPrepared(f"{wrong[0]!r:.200} is not the address of a mirror: use http:, https: or file:")
     addresses = list(dict.fromkeys([*addresses, *(f"{address}-security" for address in addresses)]))
     places = {}
     for suite in (_CODENAME, f"{_CODENAME}-security"):

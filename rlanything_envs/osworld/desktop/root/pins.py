@@ -111,7 +111,7 @@ def read_pins(text: str) -> Pins:
         elif line:
             found = _LINE.fullmatch(line)
             if found is None or not section or "/../" in line:
-                raise DesktopError(f"line {number} of the list of packages is no package: {line!r:.100}")
+                raise DesktopError(f"line {number} of the list of packages is not a package: {line!r:.100}")
             name, version, sha256, size, file = found.groups()
             sections[section].append(Pin(name, version, sha256, int(size), file))
     if not sections.get(DESKTOP):

@@ -40,7 +40,7 @@ TO_COLLAPSE = {
 def test_a_real_collapse_is_seen_stops_the_run_and_is_in_every_report(tmp_path: Path) -> None:
     config, folder = RunConfig.model_validate(TO_COLLAPSE), RunFolder(tmp_path / "collapse")
     watched = config.model_copy(update={"monitors": MonitorsConfig(stop=("judge_collapse",))})
-    with pytest.raises(RunStopped, match=r"stopped after iteration 5: .*as by chance \(judge_collapse\)"):
+    with pytest.raises(RunStopped, match=r"stopped after iteration 5: .*no better than chance \(judge_collapse\)"):
         train(watched, folder, Reporter.silent(), command="test")
     assert folder.checkpoints.latest() == (5, folder.checkpoints.path / "0005")
     page = folder.report.read_text()

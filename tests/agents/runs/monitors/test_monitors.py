@@ -57,30 +57,30 @@ def test_healthy_runs_raise_no_alarm() -> None:
 @pytest.mark.parametrize(
     ("signature", "sick", "said"),
     [
-        ("judge_collapse", {"feedback__p_plus": 0.0, "feedback__p_minus": 1.0}, "0 % of the votes call"),
-        ("judge_collapse", {"feedback__p_plus": 1.0, "feedback__p_minus": 0.02}, "2 % of the votes call"),
+        ("judge_collapse", {"feedback__p_plus": 0.0, "feedback__p_minus": 1.0}, "0 % of the votes on"),
+        ("judge_collapse", {"feedback__p_plus": 1.0, "feedback__p_minus": 0.02}, "2 % of the votes on"),
         ("judge_collapse", {"feedback__mu": 0.98}, "mu = p+ + p- is 0.98"),
-        ("judge_collapse", {"feedback__mixed_rate": 0.001}, "agree on all but 0.1 %"),
-        ("judge_collapse", {"feedback__unparsable_rate": 0.5}, "50 % of what it writes cannot be read"),
-        ("judge_collapse", {"judge_quality__process_balanced": 0.5}, "as by chance"),
+        ("judge_collapse", {"feedback__mixed_rate": 0.001}, "differ on only 0.1 %"),
+        ("judge_collapse", {"feedback__unparsable_rate": 0.5}, "50 % of its answers cannot be read"),
+        ("judge_collapse", {"judge_quality__process_balanced": 0.5}, "no better than chance"),
         ("judge_collapse", {"judge_quality__process_balanced": 0.58}, "has fallen by 12 points"),
         ("judge_collapse", {"judge__loss": float("nan")}, "loss is not a number"),
         ("reward_hacking", {"behaviour__vote_lost": 0.5, "success__active": 0.35}, "risen by 0.60"),
         ("reward_hacking", {"behaviour__repeated": 0.5}, "50 % of the steps repeat"),
         ("policy_collapse", {"feedback__policy_kept": 0.0}, "0 % of the groups teach"),
-        ("policy_collapse", {"actions__readable": 0.4}, "60 % of its answers hold no action that can be read"),
-        ("policy_collapse", {"policy__entropy": 0.002}, "all but deterministic"),
+        ("policy_collapse", {"actions__readable": 0.4}, "60 % of its answers contain no readable action"),
+        ("policy_collapse", {"policy__entropy": 0.002}, "almost deterministic"),
         ("policy_collapse", {"policy__entropy": 1.2}, "4.0 times what it was"),
         ("policy_collapse", {"policy__kl": 3.0}, "3.00 nats a token"),
         ("policy_collapse", {"policy__loss": float("nan")}, "loss is not a finite number"),
         ("policy_collapse", {"policy__grad_norm": float("inf")}, "grad_norm is not a finite number"),
-        ("policy_collapse", {"behaviour__words": 60.0}, "60 words, and had 6"),
-        ("policy_collapse", {"behaviour__words": 1.0}, "1 words, and had 6"),
-        ("policy_collapse", {"success__active": 0.0}, "success is 0 %, and was 40 %"),
+        ("policy_collapse", {"behaviour__words": 60.0}, "60 words; at first it had 6"),
+        ("policy_collapse", {"behaviour__words": 1.0}, "1 words; at first it had 6"),
+        ("policy_collapse", {"success__active": 0.0}, "success fell from 40 % to 0 %"),
         ("task_drift", {"curriculum__far": [1, 2, 3, 4]}, "25 % of the tasks are far"),
-        ("task_drift", {"curriculum__duplicates": 8}, "50 % of the slots hold a task that another"),
-        ("task_drift", {"curriculum__drift": 0.8}, "0.80 from their roots"),
-        ("task_drift", {"curriculum__diversity": 0.2}, "30 % as different"),
+        ("task_drift", {"curriculum__duplicates": 8}, "50 % of the slots hold a duplicate"),
+        ("task_drift", {"curriculum__drift": 0.8}, "roots is 0.80"),
+        ("task_drift", {"curriculum__diversity": 0.2}, "30 % of the first diversity"),
         ("infrastructure", {"behaviour__errors": 0.2}, "20 % of the episodes ended in an infrastructure error"),
         ("infrastructure", {"rewriter": {"requests": 8, "unanswered": 1, "skipped": 7}}, "40 of 40 requests"),
     ],
@@ -123,12 +123,12 @@ def test_every_episode_of_one_iteration_lost_is_worth_a_word_at_once() -> None:
 def test_a_run_shorter_than_the_window_has_alarms_too() -> None:
     silent = changed(feedback__unparsable_rate=1.0, actions__readable=0.0)
     alarms = watch(run(0, silent, times=1))
-    assert alarms["judge_collapse"] == ["100 % of what it writes cannot be read"]
-    assert alarms["policy_collapse"] == ["100 % of its answers hold no action that can be read"]
+    assert alarms["judge_collapse"] == ["100 % of its answers cannot be read"]
+    assert alarms["policy_collapse"] == ["100 % of its answers contain no readable action"]
     untaught = run(0, changed(feedback__policy_kept=0.0), times=3)
     assert watch(untaught) == {}, "three of many iterations tell little"
     ended = watch(untaught, 3)["policy_collapse"]
-    assert ended == ["0 % of the groups teach the policy anything, 40 % of the episodes are won"]
+    assert ended == ["0 % of the groups gave the policy a gradient, 40 % of the episodes are solved"]
     assert watch(untaught[:2], 3) == {}
 
 

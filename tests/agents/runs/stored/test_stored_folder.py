@@ -48,7 +48,7 @@ def test_no_link_is_followed(folder: SafeFolder, tmp_path: Path) -> None:
 def test_a_pipe_or_a_folder_is_no_file_and_is_not_waited_for(folder: SafeFolder) -> None:
     os.mkfifo(folder.root / "metrics.jsonl")
     for name in ("metrics.jsonl", "stages"):
-        with pytest.raises(RunFolderError, match="no regular file"):
+        with pytest.raises(RunFolderError, match="not a regular file"):
             folder.open(name)
 
 

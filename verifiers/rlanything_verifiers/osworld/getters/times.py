@@ -126,7 +126,7 @@ class RelativeRule:
         expected = self.rules.get("expected")
         for name in self.fields():
             if not isinstance(expected, dict) or not isinstance(expected.get(name), str):
-                raise EvaluatorError(f"rules.expected.{name}: a form of a date such as {{Year}}-{{Month0D}} is needed")
+                raise EvaluatorError(f"rules.expected.{name}: a date format such as {{Year}}-{{Month0D}} is needed")
 
     def zone(self) -> ZoneInfo:
         """The time zone."""

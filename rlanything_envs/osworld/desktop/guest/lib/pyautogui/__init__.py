@@ -1,6 +1,6 @@
 """PyAutoGUI's functions on an X display: what agents of desktop tasks call, quick and without its traps.
 
-The interface is PyAutoGUI's (https://pyautogui.readthedocs.io); this is an implementation of its own on the XTEST
+The interface is PyAutoGUI's (https://pyautogui.readthedocs.io); this is a separate implementation on the XTEST
 extension, because PyAutoGUI is in no Debian release. It differs where PyAutoGUI on X11 loses input:
 
 * every character can be typed: ``<`` is ``<``, and what the keymap lacks is put on spare keys first;
