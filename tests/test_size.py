@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 91_742,
+    "lines of the four packages": 91_732,
     "lines of studies, benchmarks, scripts and examples": 8_940,
-    "lines of tests": 69_096,
+    "lines of tests": 69_106,
     "files of the four packages": 688,
     "settings of a run": 152,
     "commands": 19,
