@@ -44,6 +44,8 @@ class CurriculumRow:
     accepted_easier: int
     rejected: Mapping[str, int]
     """Candidates rejected after a trial, by reason."""
+    unsolved: int
+    """Those of them that were never solved in their trial, as their parents in the group before it."""
     discarded: Mapping[str, int]
     """Proposals that never became candidates, by reason."""
     below: float | None
@@ -95,7 +97,7 @@ class CurriculumMonitor:
         self._words: dict[str, frozenset[str]] = {}  # of goals, by task
         self._roots = {slot: pool.first(slot) for slot in pool.slots}
         self._active = dict(self._roots)
-        self._groups = self._episodes = self._errors = self._proposed = 0
+        self._groups = self._episodes = self._errors = self._proposed = self._unsolved = 0
         self._accepted: Counter[str] = Counter()
         self._rejected: Counter[str] = Counter()
         self._discarded: Counter[str] = Counter()
@@ -180,6 +182,7 @@ class CurriculumMonitor:
                 self._new_episodes += len(trial)
             case "rejected":
                 self._rejected[event.reason] += 1
+                self._unsolved += event.stats.get("successes") == event.stats.get("parent") == 0
                 self._trials.pop(event.slot, None)
             case "discarded":
                 self._discarded[event.reason] += 1
@@ -201,6 +204,7 @@ class CurriculumMonitor:
             accepted_harder=self._accepted["harder"],
             accepted_easier=self._accepted["easier"],
             rejected=dict(sorted(self._rejected.items())),
+            unsolved=self._unsolved,
             discarded=dict(sorted(self._discarded.items())),
             below=_mean(window <= low),
             inside=_mean((window > low) & (window < high)),

@@ -12,7 +12,7 @@ __all__ = ["EvaluationConfig"]
 
 
 class EvaluationConfig(Section):
-    """Fixed panels of generated tasks, evaluated before and after training, and during it if ``every`` is set."""
+    """Fixed panels of generated tasks, evaluated before and after training, and during it, for a learning curve."""
 
     panels: tuple[str, ...] = ("valid_seen", "valid_unseen")
     """Splits of the domain's generator: in-domain, then out-of-domain."""
@@ -29,8 +29,8 @@ class EvaluationConfig(Section):
     temperature: Annotated[float, Field(gt=0)] = 0.8
     judge_episodes: Positive = 96
     """Episodes of the first panel on which the judge's accuracy is measured."""
-    every: Positive | None = None
-    """Iterations between evaluations during training, for a learning curve. None: no evaluations during training."""
+    every: Positive | None = 8
+    """Iterations between evaluations during training; None for none."""
     every_episodes: Positive = 128
     """Episodes per panel of these evaluations: the first tasks of the panel."""
 
@@ -38,6 +38,11 @@ class EvaluationConfig(Section):
     def generated(self) -> tuple[str, ...]:
         """Panels whose tasks are generated."""
         return tuple(panel for panel in self.panels if panel not in self.pools)
+
+    def share_during(self, iterations: int, done: int = 0) -> float:
+        """Episodes of the evaluations between iteration ``done`` and the end, as a multiple of those of a whole one."""
+        points = 0 if self.every is None else (iterations - 1) // self.every - done // self.every
+        return max(0, points) * min(1.0, self.every_episodes / self.episodes)
 
     @model_validator(mode="after")
     def _pools_of_panels(self) -> EvaluationConfig:

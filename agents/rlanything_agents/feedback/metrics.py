@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 
 from rlanything_agents.feedback.percent import interval
 
-__all__ = ["JudgeQuality", "SuccessRate", "action_shares", "judge_quality", "success_rate", "wilson"]
+__all__ = [
+    "JudgeQuality",
+    "SuccessRate",
+    "action_shares",
+    "judge_quality",
+    "quality_intervals",
+    "success_rate",
+    "wilson",
+]
 
 _Z = NormalDist().inv_cdf(0.975)
+RESAMPLES = 200
+"""Resamples of a bootstrap over the trajectories of a judge's panel: 1.5 s for 96 of them."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +156,6 @@ def judge_quality(
     """
     if not scores:
         raise ValueError("nothing to measure a judge on: no trajectory ended with an outcome")
-    from sklearn.metrics import roc_auc_score  # imports pandas, and a benchmark measures no judge
-
     votes = np.concatenate([s.reshape(-1) for s in scores])
     truth = np.concatenate([np.repeat(label, s.shape[1]) for s, label in zip(scores, labels, strict=True)])
     unread = np.isnan(votes)
@@ -159,6 +167,7 @@ def judge_quality(
     readable = [(known.mean(), outcome) for known, outcome in judged if known.size]
     means, ends = np.array([mean for mean, _ in readable]), np.array([outcome for _, outcome in readable])
     called = np.where(means > 0, 1, -1)
+    steps = [_step_means(row) for row in scores]
     per_class = [float(np.mean(called[ends == end] == end)) for end in np.unique(ends)]
     return JudgeQuality(
         process=_share((votes == truth)[truth != 0]),
@@ -169,9 +178,9 @@ def judge_quality(
         right=_share((truth == 1)[truth != 0]),
         outcome=_share(called == ends),
         outcome_balanced=float(np.mean(per_class)) if per_class else None,
-        outcome_auc=float(roc_auc_score(ends == 1, means)) if len(per_class) == 2 else None,
-        mid_auc=_mid_auc(scores, outcomes),
-        calibration=_calibration(scores, outcomes),
+        outcome_auc=_auc([(means[ends == 1], means[ends == -1])]),
+        mid_auc=_mid_auc(steps, outcomes),
+        calibration=_calibration(steps, outcomes),
         unparsable=unparsable,
         steps=sum(len(label) for label in labels),
         trajectories=len(scores),
@@ -185,25 +194,55 @@ def _step_means(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(count, total / np.maximum(1, count), np.nan)
 
 
-def _mid_auc(scores: Sequence[NDArray[np.float64]], outcomes: Sequence[int]) -> float | None:
-    means = [_step_means(score)[:-1] for score in scores]  # the last step may show how the episode ended
-    won = pairs = 0.0
+def _mid_auc(steps: Sequence[NDArray[np.float64]], outcomes: Sequence[int]) -> float | None:
+    means = [row[:-1] for row in steps]  # the last step may show how the episode ended
+    pairs = []
     for number in range(max(map(len, means))):
         there = [(row[number], end) for row, end in zip(means, outcomes, strict=True) if len(row) > number]
-        sides = [np.array([mean for mean, end in there if end == side and mean == mean]) for side in (1, -1)]
-        difference = sides[0][:, None] - sides[1]
+        solved, failed = (np.array([mean for mean, end in there if end == side and mean == mean]) for side in (1, -1))
+        pairs.append((solved, failed))
+    return _auc(pairs)
+
+
+def _auc(sides: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> float | None:
+    """Share of the pairs of a solved and a failed one in which the solved one has the higher score; ties are half."""
+    won = pairs = 0.0
+    for solved, failed in sides:
+        difference = solved[:, None] - failed
         won += float((difference > 0).sum() + (difference == 0).sum() / 2)
         pairs += difference.size
     return won / pairs if pairs else None
 
 
-def _calibration(scores: Sequence[NDArray[np.float64]], outcomes: Sequence[int]) -> float | None:
-    chances = np.concatenate([(1 + _step_means(score)) / 2 for score in scores])
-    solved = np.concatenate([np.full(len(score), end == 1) for score, end in zip(scores, outcomes, strict=True)])
+def _calibration(steps: Sequence[NDArray[np.float64]], outcomes: Sequence[int]) -> float | None:
+    chances = (1 + np.concatenate(steps)) / 2
+    solved = np.repeat(np.array(outcomes) == 1, [len(row) for row in steps])
     chances, solved = chances[known := ~np.isnan(chances)], solved[known]
     bins = np.minimum(9, (10 * chances).astype(np.intp))
     off = np.abs(np.bincount(bins, chances, 10) - np.bincount(bins, solved, 10)).sum()
     return float(off / len(chances)) if len(chances) else None
+
+
+def quality_intervals(
+    scores: Sequence[NDArray[np.float64]], labels: Sequence[NDArray[np.int64]], outcomes: Sequence[int], seed: int
+) -> dict[str, list[float]]:
+    """95 % intervals of the shares of `judge_quality`, bootstrapped over the trajectories.
+
+    Args:
+        scores, labels, outcomes: As in `judge_quality`.
+        seed: Seed of the resampling.
+
+    Returns:
+        Lower and upper end by field; without the fields that have no value in half of the resamples.
+    """
+    found: dict[str, list[float]] = {}
+    for drawn in np.random.default_rng(seed).integers(len(scores), size=(RESAMPLES, len(scores))).tolist():
+        quality = judge_quality(*([part[k] for k in drawn] for part in (scores, labels, outcomes)))
+        for name, value in quality.to_dict().items():
+            if isinstance(value, float):
+                found.setdefault(name, []).append(value)
+    known = {name: values for name, values in found.items() if 2 * len(values) >= RESAMPLES}
+    return {name: np.quantile(values, (0.025, 0.975)).tolist() for name, values in known.items()}
 
 
 def _share(agreed: NDArray[np.bool_]) -> float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,13 @@ class Measure:
 
     Attributes:
         what: Name in the table.
-        key: Key in the result of `Reviewer.measure`, a share from 0 to 1.
+        key: Key in the result of `Reviewer.measure`, a share from 0 to 1; its interval is at ``KEY_interval``.
+        better: 1 where more is better, -1 where less is.
     """
 
     what: str
     key: str
+    better: Literal[1, -1] = 1
 
 
 class Review(Protocol):

@@ -22,7 +22,7 @@ from rlanything_agents.feedback import (
 )
 from rlanything_agents.feedback.arrays import Floats
 from rlanything_agents.feedback.critic import Critic, evidence_of
-from rlanything_agents.feedback.metrics import JudgeQuality, judge_quality
+from rlanything_agents.feedback.metrics import judge_quality, quality_intervals
 from rlanything_agents.feedback.percent import percent
 from rlanything_agents.reward_models.critic_memory import CriticMemory
 from rlanything_agents.reward_models.judged_group import JudgedGroup, score_matrix
@@ -39,7 +39,7 @@ from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import SamplingParams, SeenPrompt
 from rlanything_task_pools import Task
 
-__all__ = ["StepReview", "StepReviewer", "label_votes", "measure_judge", "stored_trajectory"]
+__all__ = ["StepReview", "StepReviewer", "label_votes", "stored_trajectory"]
 
 TrueLabels: TypeAlias = Callable[[Mapping[str, Any], Trajectory], "list[int] | None"]
 
@@ -67,8 +67,8 @@ class StepReviewer:
         Measure("judge, outcome accuracy", "outcome"),
         Measure("judge, outcome AUC", "outcome_auc"),
         Measure("judge, outcome AUC in mid-episode", "mid_auc"),
-        Measure("judge, calibration error", "calibration"),
-        Measure("judge, votes that cannot be read", "unparsable"),
+        Measure("judge, calibration error", "calibration", -1),
+        Measure("judge, votes that cannot be read", "unparsable", -1),
     )
 
     def __init__(
@@ -158,7 +158,8 @@ class StepReviewer:
         ]
 
     def measure(self, panel: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Fields of `JudgeQuality`; empty for an empty panel, as in a domain without true labels.
+        """Fields of `JudgeQuality`, each share with its interval (``NAME_interval``); empty for an empty panel, as in a
+        domain without true labels.
 
         ``likeliest`` is the balanced process accuracy of the votes that are most probable, token by token.
         """
@@ -166,11 +167,14 @@ class StepReviewer:
             return {}
         shown = [stored_trajectory(record) for record in panel], [record["labels"] for record in panel]
         settings, seed = self.config.judge, seed_of(0, "judge panel")
-        quality = measure_judge(
-            self.judge, *shown, votes=max(1, settings.votes), temperature=settings.temperature, seed=seed
-        )
-        likeliest = measure_judge(self.judge, *shown, votes=1, temperature=1.0, seed=seed, top_k=1)
-        return _without_signs(self.config, {**quality.to_dict(), "likeliest": likeliest.process_balanced})
+        sampled = _judged(self.judge, *shown, votes=max(1, settings.votes), temperature=settings.temperature, seed=seed)
+        likeliest = _judged(self.judge, *shown, votes=1, temperature=1.0, seed=seed, top_k=1)
+        limits = quality_intervals(*sampled, seed)
+        if (best := quality_intervals(*likeliest, seed).get("process_balanced")) is not None:
+            limits["likeliest"] = best
+        result = {**judge_quality(*sampled).to_dict(), "likeliest": judge_quality(*likeliest).process_balanced}
+        ends = {f"{name}_interval": ends for name, ends in _without_signs(self.config, dict(limits)).items() if ends}
+        return {**_without_signs(self.config, result), **ends}
 
     def measured_on(self, result: Mapping[str, Any]) -> str:
         """Numbers of steps and of trajectories."""
@@ -283,8 +287,8 @@ class StepReview:
         return list(self.groups[group].records(iteration, self.feedback[group]))
 
 
-def measure_judge(
-    reward_model: StepJudge,
+def _judged(
+    judge: StepJudge,
     trajectories: Sequence[Trajectory],
     labels: Sequence[Sequence[int]],
     *,
@@ -292,29 +296,17 @@ def measure_judge(
     temperature: float,
     seed: int,
     top_k: int = 0,
-) -> JudgeQuality:
-    """Compare the judge's votes with the true step labels of the domain.
-
-    Args:
-        reward_model: The judge.
-        trajectories: Episodes to judge; each has an outcome and at least one step.
-        labels: True labels of the steps of each trajectory: 1, -1, or 0 for neither.
-        votes: Samples per step.
-        temperature: Temperature of the sampling.
-        seed: Seed of the sampling.
-        top_k: Most probable tokens to sample from; 0 for all.
+) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
+    """Scores, true labels and outcomes of the trajectories, as `judge_quality` takes them.
 
     Raises:
         RunMustStop: The judge's generator failed.
     """
-    judged = reward_model.judge(trajectories, votes=votes, seed=seed, temperature=temperature, top_k=top_k)
+    judged = judge.judge(trajectories, votes=votes, seed=seed, temperature=temperature, top_k=top_k)
     if error := next((step.error for steps in judged for step in steps if step.error), ""):
         raise RunMustStop(f"the reward model cannot be measured: {error}")
-    return judge_quality(
-        [score_matrix(steps) for steps in judged],
-        [np.array(steps) for steps in labels],
-        [int(t.outcome or 0) for t in trajectories],
-    )
+    outcomes = [int(t.outcome or 0) for t in trajectories]
+    return [score_matrix(steps) for steps in judged], [np.array(steps) for steps in labels], outcomes
 
 
 def stored_trajectory(record: Mapping[str, Any]) -> Trajectory:

@@ -118,7 +118,7 @@ class UnitTestReviewer:
     measures = (
         Measure("ut: written tests that every correct program passes", "ut"),
         Measure("detect: and that every wrong program fails", "detect"),
-        Measure("answers without a test", "unreadable"),
+        Measure("answers without a test", "unreadable", -1),
     )
     note = (
         "The reward model writes tests for fixed held-out tasks; ut and detect compare them with the generator's "

@@ -12,7 +12,7 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.feedback.metrics import SuccessRate
 from rlanything_agents.feedback.percent import interval, percent, points
 from rlanything_agents.reward_models.reviewer import Reviewer
-from rlanything_agents.runs.monitors import health
+from rlanything_agents.runs.monitors import apart, health, verdict
 from rlanything_task_pools import TaskPool
 
 __all__ = ["accepted_rewrites", "installed_versions", "summarise"]
@@ -23,6 +23,8 @@ ACTIONS = ("readable", "admissible")
 """Shares of turns in an evaluation; evaluations of earlier versions lack them."""
 NOT_YET = "–"
 """Value of a result that a run has not reached, or that had nothing to be measured on."""
+UNCHANGED = {"change": NOT_YET, "clear": ""}
+"""Change of such a result."""
 
 
 def summarise(
@@ -51,6 +53,9 @@ def summarise(
         curve: Evaluations during the loop, each with its ``iteration`` and ``env_steps``.
         stopped: Reason of an early end; empty without one.
     """
+    measured = [before, *curve, *([after] if after else [])]
+    found = health(rows)
+    panels = {split: [point["panels"][split] for point in measured] for split in config.evaluation.panels}
     loop_seconds = sum(sum(row["seconds"].values()) for row in rows)
     return {
         "name": config.name,
@@ -66,7 +71,8 @@ def summarise(
         "after": None if after is None else _brief(after),
         "stopped": stopped,
         "tasks": counts,
-        "health": [found.to_dict() for found in health(rows)],
+        "verdict": verdict(panels, found, len(rows), finished=after is not None).to_dict(),
+        "health": [line.to_dict() for line in found],
         "table": _table(config, before, after, counts, reviewer),
         "note": reviewer.note,
         "versions": installed_versions(),
@@ -113,14 +119,13 @@ def _table(
     lines = []
     for number, split in enumerate(config.evaluation.panels):
         old, new = _success(before, split), None if after is None else _success(after, split)
-        clear = ", intervals apart" if new and new.above(old) else ""
         lines.append(
             {
                 "what": names[number] if number < len(names) else f"{reviewer.success}, {split}",
                 "on": f"{(new or old).episodes} generated tasks, {split}",
                 "before": str(old),
                 "after": str(new) if new else NOT_YET,
-                "change": points(new.rate - old.rate) + clear if new else NOT_YET,
+                **(_change(old.rate, new.rate, apart((old.low, old.high), (new.low, new.high))) if new else UNCHANGED),
             }
         )
     lines += _action_lines(config, before, after)
@@ -129,13 +134,14 @@ def _table(
         if not old_judge:
             continue
         old_value, new_value = old_judge.get(measure.key), new_judge.get(measure.key)
+        limits = [judge.get(f"{measure.key}_interval") for judge in (old_judge, new_judge)]
         lines.append(
             {
                 "what": measure.what,
                 "on": reviewer.measured_on(new_judge or old_judge),
                 "before": _share(old_judge, measure.key),
                 "after": _share(new_judge, measure.key),
-                "change": NOT_YET if None in (old_value, new_value) else points(new_value - old_value),
+                **_change(old_value, new_value, measure.better * apart(*limits)),
             }
         )
     lines.append(
@@ -145,6 +151,7 @@ def _table(
             "before": "0",
             "after": f"{counts['accepted']} accepted, {counts['rejected']} rejected",
             "change": f"{counts['proposed']} proposed, {counts['pending']} on trial",
+            "clear": "",
         }
     )
     return lines
@@ -165,8 +172,16 @@ def _action_lines(
             "on": f"all turns, {split}",
             "before": percent(old),
             "after": NOT_YET if new is None else percent(new),
-            "change": NOT_YET if new is None else points(new - old),
+            **_change(old, new, 0),
         }
+
+
+def _change(old: float | None, new: float | None, better: int) -> dict[str, str]:
+    """Difference of two shares as text; ``clear`` is ``better`` or ``worse`` where their intervals are apart."""
+    if old is None or new is None:
+        return UNCHANGED
+    clear = ("", "better", "worse")[better]
+    return {"change": points(new - old) + (", intervals apart" if clear else ""), "clear": clear}
 
 
 def _share(judge: Mapping[str, Any], key: str) -> str:

@@ -264,14 +264,14 @@ class Run:
             leftover.unlink()
 
     def _say_time_left(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Say how long the rest takes, by the newest iteration and the evaluation before the loop.
-
-        Evaluations during the loop (``evaluation.every``) are left out.
-        """
-        loop = (1 / self.config.used(rows) - 1) * len(rows) * sum(rows[-1]["seconds"].values())
-        evaluation = (self.folder.stage("before") or {}).get("seconds", 0.0)
+        """Say how long the rest takes, by the newest iteration and the evaluation before the loop."""
+        iterations = len(rows) / self.config.used(rows)
+        loop = (iterations - len(rows)) * sum(rows[-1]["seconds"].values())
+        whole = (self.folder.stage("before") or {}).get("seconds", 0.0)
+        evaluations = whole * (1 + self.config.evaluation.share_during(round(iterations), len(rows)))
         if loop > 0:
-            self._say(f"About {duration(loop + evaluation)} left: {duration(loop)} of iterations, then the evaluation")
+            parts = f"{duration(loop)} of iterations, {duration(evaluations)} of evaluations"
+            self._say(f"About {duration(loop + evaluations)} left: {parts}")
 
     def _say(self, text: str) -> None:
         _say(self.reporter, text)
@@ -316,9 +316,9 @@ class Run:
         for line in summary["table"]:
             table.add_row(*(line[key] for key in ("what", "on", "before", "after", "change")))
         self.reporter.show(table)
-        for line in summary["health"]:
-            if line["said"]:
-                self._say(f"warning, iterations {line['when']}: {line['signature']}: {line['said']}")
+        self._say(summary["verdict"]["text"])
+        for reason in summary["verdict"]["why"]:
+            self._say(f"  {reason}")
         if far := rows[-1]["curriculum"]["far"]:
             self.reporter.say(f"{len(far)} tasks are far from their roots: rlanything pool lineage {self.folder.path}")
         self.reporter.say(f"{summary['seconds']:.0f} s. Report: {self.folder.report}")

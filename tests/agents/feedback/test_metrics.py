@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rlanything_agents.feedback.metrics import action_shares, judge_quality, success_rate
+from rlanything_agents.feedback.metrics import action_shares, judge_quality, quality_intervals, success_rate
 
 
 def test_wilson_interval_of_a_textbook_case() -> None:
@@ -46,6 +46,17 @@ def test_judge_quality_by_hand() -> None:
     assert quality.right == pytest.approx(6 / 7)
     assert quality.outcome == 1.0
     assert quality.outcome_auc == 1.0
+
+
+def test_an_interval_holds_its_share_and_narrows_with_more_trajectories() -> None:
+    def limits(number: int) -> list[float]:
+        scores = [np.array([[1.0, -1.0], [1.0, 1.0]]), np.array([[-1.0, -1.0], [-1.0, -1.0]])] * number
+        found = quality_intervals(scores, [np.array([1, 1]), np.array([-1, -1])] * number, [1, -1] * number, 0)
+        assert "steps" not in found
+        return found["process"]
+
+    few, many = limits(4), limits(64)
+    assert 0.75 <= few[0] < many[0] < 0.875 < many[1] < few[1] <= 1
 
 
 def test_a_forecast_by_hand() -> None:

@@ -93,9 +93,11 @@ def test_the_first_iteration_tells_how_long_the_rest_takes(
     first = RunFolder(path).rows()[0]
     assert config.env_steps is not None
     more = (config.env_steps / first["env_steps"] - 1) * sum(first["seconds"].values())
-    evaluation = summary["before"]["seconds"]
+    during = config.evaluation.share_during(round(config.env_steps / first["env_steps"]), 1)
+    measured = summary["before"]["seconds"] * (1 + during)
     said = [line for line in path.with_name("output.txt").read_text().splitlines() if line.startswith("About")]
-    assert said == [f"About {duration(more + evaluation)} left: {duration(more)} of iterations, then the evaluation"]
+    parts = f"{duration(more)} of iterations, {duration(measured)} of evaluations"
+    assert said == [f"About {duration(more + measured)} left: {parts}"]
 
 
 def test_the_loop_ends_with_the_iteration_that_reaches_the_budget(finished: tuple[Path, dict[str, Any]]) -> None:

@@ -31,6 +31,8 @@ JUDGE_CHANCE = 0.52
 """Balanced accuracy against the domain's true labels, where it has them, at or below which votes are guesses."""
 JUDGE_FALL = 0.1
 """Drop of this accuracy since the first iterations."""
+JUDGE_IDLE = 0.9
+"""Share of iterations in which a reward model that learns has no sample to learn from."""
 
 HACKING_RISE = 0.3
 """Rise of the mean vote on the steps of failed episodes (from -1 to 1) since the first iterations, while success does
@@ -42,6 +44,9 @@ HACKING_REPEATED_RISE = 0.15
 
 POLICY_KEPT = 0.02
 """Share of groups with a learning signal, at or below which the policy no longer learns."""
+POLICY_OUTSIDE = 0.97
+"""Share of groups on one side of the band, at or above which tasks are too hard, or too easy, to learn from. Healthy:
+at most 0.95, of 4 groups an iteration (``python -m studies table1 --file configs/study/critic.yaml --regime four``)."""
 POLICY_ENTROPY = 0.01
 """Entropy in nats per sampled token, at or below which the policy is deterministic. Healthy: at least 0.02."""
 POLICY_ENTROPY_RISE = 3.0
@@ -72,6 +77,8 @@ TASKS_ACCEPTED = 0.02
 """Share of tried candidates that are accepted, at or below which the rewriter misses the band."""
 TASKS_DECISIONS = 20
 """Fewest proposals, or decisions, in the window for the last two shares to count."""
+TASKS_UNSOLVED = 0.5
+"""Share of trials in which neither the task nor its rewrite was ever solved, of half as many decisions at least."""
 
 MACHINERY_ERRORS = 0.1
 """Share of episodes ended by an infrastructure failure."""
@@ -102,6 +109,8 @@ def judge_collapse(rows: Rows, window: int) -> Iterator[str]:
     if unparsable is not None and unparsable >= JUDGE_UNPARSABLE:
         yield f"{percent(unparsable, 0)} of its answers cannot be read"
         return  # the other metrics are of few votes
+    if (idle := series("behaviour.judge_idle").now) is not None and idle >= JUDGE_IDLE:
+        yield f"the reward model had no sample to learn from in {percent(idle, 0)} of the iterations"
     for key, calls in (("p_plus", "solved episodes say right"), ("p_minus", "failed episodes say wrong")):
         share = series(f"feedback.{key}").now
         if share is not None and share <= JUDGE_ONE_SIDED:
@@ -168,9 +177,19 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[str]:
     success = series("success.active")
     kept = series("feedback.policy_kept").now
     others = (series(f"feedback.{key}").now for key in ("silent_kept", "policy_format"))
-    if kept is not None and (total := kept + sum(share or 0.0 for share in others)) <= POLICY_KEPT:
+    outside = False
+    for key, what, turn in (
+        ("below", "too hard", "imitate longer (warm_start.demonstrations) or take easier tasks (curriculum.knobs)"),
+        ("above", "too easy", "take harder tasks (curriculum.knobs) or let them adapt (curriculum.rewriter)"),
+    ):
+        share = series(f"curriculum.{key}").now
+        if share is not None and share >= POLICY_OUTSIDE:
+            outside = True
+            yield f"{percent(share, 0)} of the groups are {what}: {turn}"
+    taught = None if kept is None else kept + sum(share or 0.0 for share in others)
+    if taught is not None and taught <= POLICY_KEPT and not outside:
         won = "" if success.now is None else f", {percent(success.now, 0)} of the episodes are solved"
-        yield f"{percent(total, 0)} of the groups gave the policy a gradient{won}"
+        yield f"{percent(taught, 0)} of the groups gave the policy a gradient{won}"
     entropy = series("policy.entropy")
     if entropy.now is not None and entropy.now <= POLICY_ENTROPY:
         yield f"the policy is almost deterministic: entropy {entropy.now:.4f} nats"
@@ -223,6 +242,12 @@ def _rewriting(rows: Rows, window: int) -> Iterator[str]:
         yield f"{proved} of {proposals} proposals could be proved"
     if decided >= TASKS_DECISIONS and accepted / decided <= TASKS_ACCEPTED:
         yield f"{accepted} of {decided} tried tasks were accepted"
+    unsolved = now.unsolved - before.unsolved
+    if 2 * decided >= TASKS_DECISIONS and unsolved / decided >= TASKS_UNSOLVED:
+        yield (
+            f"{unsolved} of {decided} trials compared a task never solved with another never solved: take easier tasks "
+            "(curriculum.knobs) or imitate longer (warm_start.demonstrations)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +258,20 @@ class _Counts:
     proposals: int = 0
     accepted: int = 0
     decided: int = 0
+    unsolved: int = 0
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> _Counts:
         found = row.get("curriculum", {})
         proved, accepted = found.get("proposed", 0), found.get("accepted", 0)
         discarded = sum(n for reason, n in found.get("discarded", {}).items() if reason != GENERATOR_ERROR)
-        return cls(proved, proved + discarded, accepted, accepted + sum(found.get("rejected", {}).values()))
+        return cls(
+            proved,
+            proved + discarded,
+            accepted,
+            accepted + sum(found.get("rejected", {}).values()),
+            found.get("unsolved", 0),
+        )
 
 
 def infrastructure(rows: Rows, window: int) -> Iterator[str]:

@@ -26,11 +26,14 @@ class MonitorHook(Hook):
     def __init__(self, rows: Sequence[Mapping[str, Any]], config: RunConfig, say: Callable[[str], None]) -> None:
         self._rows, self._say = rows, say
         self._window, self._fatal = min(WINDOW, config.iterations), config.monitors.stop
+        self._taught = config.judge_learns
 
     def iterated(self, iteration: Iteration) -> None:
         """Add what is seen; nothing is stopped before the iteration is stored."""
         row = iteration.row
-        row["behaviour"] = behaviour(iteration.episodes)
+        row["behaviour"] = behaviour(iteration.episodes) | (
+            {"judge_idle": float(not row["judge"])} if self._taught else {}
+        )
         row["alarms"] = watch([*self._rows, row], self._window)
         known = self._rows[-1].get("alarms", {}) if self._rows else {}
         for signature, alarms in row["alarms"].items():

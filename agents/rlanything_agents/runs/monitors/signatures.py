@@ -30,20 +30,49 @@ class Signature:
     Attributes:
         name: Name in the configuration and in the metrics.
         meaning: Explanation for readers.
+        turn: Keys of the configuration that help, for alarms that do not name one themselves.
         check: Function from the rows and the window to alarms after the newest row, as sentences.
     """
 
     name: SignatureName
     meaning: str
+    turn: str
     check: Callable[[Rows, int], Iterable[str]]
 
 
 SIGNATURES: tuple[Signature, ...] = (
-    Signature("judge_collapse", "the reward model is constant, unreadable, or no better than chance", judge_collapse),
-    Signature("reward_hacking", "rewards rise while success does not", reward_hacking),
-    Signature("policy_collapse", "the policy gets no gradient, diverges, or forgets", policy_collapse),
-    Signature("task_drift", "tasks drift from their roots, become alike, or are no longer rewritten", task_drift),
-    Signature("infrastructure", "episodes or requests end in infrastructure failures", infrastructure),
+    Signature(
+        "judge_collapse",
+        "the reward model is constant, unreadable, or no better than chance",
+        "play more groups (rollout.tasks, rollout.rollouts), teach it longer (warm_start.judge_steps), or learn from "
+        "outcomes alone (feedback: recommended)",
+        judge_collapse,
+    ),
+    Signature(
+        "reward_hacking",
+        "rewards rise while success does not",
+        "learn from outcomes alone (feedback: recommended) or lower feedback.lam",
+        reward_hacking,
+    ),
+    Signature(
+        "policy_collapse",
+        "the policy gets no gradient, diverges, or forgets",
+        "lower policy_trainer.learning_rate, imitate longer (warm_start.demonstrations), or change the tasks "
+        "(curriculum.knobs)",
+        policy_collapse,
+    ),
+    Signature(
+        "task_drift",
+        "tasks drift from their roots, become alike, or are no longer rewritten",
+        "curriculum.acceptance: recommended, other curriculum.operators, or a larger curriculum.pool_size",
+        task_drift,
+    ),
+    Signature(
+        "infrastructure",
+        "episodes or requests end in infrastructure failures",
+        "the log names the failures; rlanything doctor checks this machine",
+        infrastructure,
+    ),
 )
 assert {signature.name for signature in SIGNATURES} == set(get_args(SignatureName))  # nosec B101 # at import, of constants
 
@@ -67,7 +96,7 @@ class Health:
         name: Name of the signature.
         meaning: Explanation of the signature.
         iterations: Iterations with alarms.
-        said: Alarms of the last of these iterations; empty without any.
+        said: Alarms of the last of these iterations, with a key to turn; empty without any.
     """
 
     name: str
@@ -99,18 +128,17 @@ class Health:
 
 def health(rows: Rows) -> list[Health]:
     """Health of every signature, from the alarms in the metrics rows."""
-    return [
-        Health(
-            signature.name,
-            signature.meaning,
-            tuple(row["iteration"] for row in rows if signature.name in _alarms(row)),
-            next(
-                ("; ".join(_alarms(row)[signature.name]) for row in reversed(rows) if signature.name in _alarms(row)),
-                "",
-            ),
-        )
-        for signature in SIGNATURES
-    ]
+    found = []
+    for signature in SIGNATURES:
+        seen = [row for row in rows if signature.name in _alarms(row)]
+        said = "; ".join(_alarms(seen[-1])[signature.name]) if seen else ""
+        turn = "" if not said or _names_key(said) else f": {signature.turn}"
+        found.append(Health(signature.name, signature.meaning, tuple(row["iteration"] for row in seen), said + turn))
+    return found
+
+
+def _names_key(said: str) -> bool:
+    return any(f"({section}." in said for section in ("curriculum", "warm_start"))
 
 
 def _alarms(row: Mapping[str, Any]) -> Mapping[str, list[str]]:

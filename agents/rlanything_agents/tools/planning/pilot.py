@@ -136,7 +136,8 @@ def _scaled(seconds: dict[str, float], row: Mapping[str, Any], small: RunConfig,
         + judge_steps * seconds.get("Tests to imitate", 0.0)
         + demonstrations * warm.epochs * seconds.get("Warm start, policy", 0.0)
         + judge_steps * warm.judge_epochs * seconds.get("Warm start, judge", 0.0),
-        evaluations=sum(taken * (judged if name.endswith(", judge") else episodes) for name, taken in played.items()),
+        evaluations=(1 + evaluation.share_during(config.iterations) / 2)
+        * sum(taken * (judged if name.endswith(", judge") else episodes) for name, taken in played.items()),
         iterations=config.iterations * _iteration(seconds["Closed loop"], row, small, config),
     )
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rlanything_agents.runs.monitors import SIGNATURES, health
+from rlanything_agents.runs.monitors import SIGNATURES, health, verdict
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.curves import READING
 from rlanything_agents.runs.stored.folder import SafeFolder
@@ -35,20 +35,23 @@ def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[st
     points = list(_evaluations(folder, rows, before, after, notes))
     if benchmark := _is_benchmark(folder):
         config, summary, points = _benchmark(folder, notes)
+    panels, found = _panels(points), health(list(map(_alarms, rows)))
+    measured = {panel["name"]: panel["points"] for panel in panels}
     return {
         **_line(config, summary, rows),
+        "verdict": None if benchmark else verdict(measured, found, len(rows), finished=bool(after)).to_dict(),
         "benchmark": benchmark,
         "command": readable(summary.get("command"), 2_000),
         "note": readable(summary.get("note"), 2_000),
         "reading": READING,
         "table": [
-            {key: readable(mapping(line).get(key), 300) for key in ("what", "on", "before", "after", "change")}
+            {key: readable(mapping(line).get(key), 300) for key in ("what", "on", "before", "after", "change", "clear")}
             for line in sequence(summary.get("table"), 50)
         ],
-        "panels": _panels(points),
+        "panels": panels,
         "judge": [{"at": at, **_numbers(mapping(found.get("judge")))} for at, found in points if found.get("judge")],
         "rows": [_row(row) for row in rows],
-        "health": [found.to_dict() for found in health(list(map(_alarms, rows))) if found.iterations],
+        "health": [line.to_dict() for line in found if line.iterations],
         "seconds": number(summary.get("seconds")) or sum(sum(_numbers(row.get("seconds")).values()) for row in rows),
         "counts": _numbers(rows[-1].get("tasks")) if rows else {},
         "settings": list(itertools.islice(_flat(config), MAX_SETTINGS)),
@@ -110,7 +113,7 @@ def _line(config: Mapping[str, Any], summary: Mapping[str, Any], rows: Rows) -> 
         "env_steps": sum(integer(row.get("env_steps")) for row in rows),
         "env_steps_planned": integer(config.get("env_steps")) or None,
         "finished": bool(summary),
-        "alarms": sorted(_alarms(rows[-1])["alarms"]) if rows else [],
+        "alarms": sorted({name for row in rows for name in _alarms(row)["alarms"]}),
     }
 
 

@@ -65,9 +65,12 @@ def test_healthy_runs_raise_no_alarm() -> None:
         ("judge_collapse", {"judge_quality__process_balanced": 0.5}, "no better than chance"),
         ("judge_collapse", {"judge_quality__process_balanced": 0.58}, "has fallen by 12 points"),
         ("judge_collapse", {"judge__loss": float("nan")}, "loss is not a number"),
+        ("judge_collapse", {"behaviour__judge_idle": 1.0}, "no sample to learn from in 100 % of the iterations"),
         ("reward_hacking", {"behaviour__vote_lost": 0.5, "success__active": 0.35}, "risen by 0.60"),
         ("reward_hacking", {"behaviour__repeated": 0.5}, "50 % of the steps repeat"),
-        ("policy_collapse", {"feedback__policy_kept": 0.0}, "0 % of the groups teach"),
+        ("policy_collapse", {"feedback__policy_kept": 0.0}, "0 % of the groups gave the policy a gradient"),
+        ("policy_collapse", {"curriculum__below": 1.0}, "100 % of the groups are too hard"),
+        ("policy_collapse", {"curriculum__above": 0.98}, "98 % of the groups are too easy: take harder tasks"),
         ("policy_collapse", {"actions__readable": 0.4}, "60 % of its answers contain no readable action"),
         ("policy_collapse", {"policy__entropy": 0.002}, "almost deterministic"),
         ("policy_collapse", {"policy__entropy": 1.2}, "4.0 times what it was"),
@@ -112,8 +115,10 @@ def test_a_rewriter_of_no_use_is_seen_but_its_service_is_not_blamed_on_it() -> N
     assert "0 of 30 proposals could be proved" in watch(run(10, nonsense))["task_drift"]
     outage = changed(curriculum__discarded={"no-proposal": 2, "generator_error": 300})
     assert watch(run(10, outage)) == {}
-    missed = changed(curriculum__rejected={"too-hard": 40})
-    assert "0 of 30 tried tasks were accepted" in watch(run(10, missed))["task_drift"]
+    missed = changed(curriculum__rejected={"too-hard": 40}, curriculum__unsolved=14)
+    assert watch(run(10, missed))["task_drift"] == ["0 of 30 tried tasks were accepted"]
+    unsolved = changed(curriculum__rejected={"not-easier": 22}, curriculum__unsolved=6)
+    assert "6 of 12 trials compared a task never solved" in watch(run(10, unsolved))["task_drift"][0]
 
 
 def test_every_episode_of_one_iteration_lost_is_worth_a_word_at_once() -> None:
@@ -136,7 +141,8 @@ def test_the_health_of_a_run_names_the_spells() -> None:
     sick = {"judge_collapse": ["mu is low"]}
     rows = [{"iteration": n, "alarms": sick if n in (3, 4, 5, 9) else {}} for n in range(1, 11)] + [{"iteration": 11}]
     first, *others = health(rows)
-    assert (first.name, first.when, first.said) == ("judge_collapse", "3-5, 9", "mu is low")
+    assert (first.name, first.when) == ("judge_collapse", "3-5, 9")
+    assert first.said == f"mu is low: {SIGNATURES[0].turn}"
     assert [(other.when, other.said) for other in others] == [("", "")] * (len(SIGNATURES) - 1)
 
 

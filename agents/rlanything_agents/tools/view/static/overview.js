@@ -17,11 +17,18 @@
     return found ? { rate: found[1] / 100, low: found[2] ? found[2] / 100 : null, high: found[3] ? found[3] / 100 : null } : null;
   };
 
-  const result = (what, on, points, told = null) => {
-    const first = points[0], last = points[points.length - 1], change = told ?? (points.length > 1 ? 100 * (last.rate - first.rate) : null);
+  // Green and red only where the intervals are apart: what lies within the noise is grey.
+  const clear = (first, last) => {
+    if ([first, last].some((point) => point.low === null || point.high === null)) return "";
+    return last.low > first.high ? "better" : last.high < first.low ? "worse" : "";
+  };
+  const COLOUR = { better: "good", worse: "bad" };
+
+  const result = (what, on, points, change = null, told = null) => {
+    const first = points[0], last = points[points.length - 1], moved = change ?? (points.length > 1 ? 100 * (last.rate - first.rate) : null);
     return h("tr", h("th", { scope: "row" }, what, h("small", on)), h("td", RL.interval(points)),
-      h("td.number", change === null ? "" : RL.percent(first.rate, 1)), h("td.number", h("b", RL.percent(last.rate, 1))),
-      h("td.number", { class: change > 0 ? "good" : change < 0 ? "bad" : "" }, change === null ? "" : RL.signed(change, 1)));
+      h("td.number", moved === null ? "" : RL.percent(first.rate, 1)), h("td.number", h("b", RL.percent(last.rate, 1))),
+      h("td.number", { class: COLOUR[told ?? clear(first, last)] || "faint", title: "grey: within the noise" }, moved === null ? "" : RL.signed(moved, 1)));
   };
 
   const results = (o, run) => {
@@ -29,7 +36,7 @@
     const panels = o.panels.map((panel) => result(`success, ${panel.name}`, RL.plural(panel.points[0].episodes, "task"), panel.points));
     const measures = o.table.filter((line) => !o.panels.some((panel) => line.on.endsWith(`, ${panel.name}`)))
       .map((line) => [line, share(line.before), share(line.after)]).filter(([, before, after]) => before && after)
-      .map(([line, before, after]) => result(line.what, line.on, [before, after], Number.parseFloat(line.change)));
+      .map(([line, before, after]) => result(line.what, line.on, [before, after], Number.parseFloat(line.change), line.clear));
     return h("section.card", h("h2", o.benchmark ? "Benchmark" : o.finished ? "Before and after" : "Success so far", " ",
       o.benchmark ? h("a.more", { href: RL.link(run, "episodes") }, "all episodes →") : null),
       h("div.scroll", h("table.results", h("thead", h("tr", h("th"), h("th", "0 to 100 %, with 95 % intervals"),
@@ -41,7 +48,8 @@
   const reasons = (tasks, run) => {
     const { counts } = tasks;
     if (!counts.slots) return null;
-    const part = (title, pairs, colour) => (pairs && pairs.length ? [h("h3", title), RL.tally(pairs.map(([name, n]) => [name, n]), colour)] : null);
+    const most = Math.max(1, ...Object.values(tasks.reasons).flat().map(([, n]) => n));
+    const part = (title, pairs, colour) => (pairs && pairs.length ? [h("h3", title), RL.tally(pairs, colour, most)] : null);
     return h("section.card", h("h2", "Tasks ", h("a.more", { href: RL.link(run, "tasks") }, "all slots →")),
       h("p.small", `${RL.count(counts.rewritten)} of ${RL.plural(counts.slots, "slot")} hold a rewrite, `
         + `${RL.count(counts.pending)} on trial; ${RL.count(counts.proposed)} proposed.`),
@@ -81,6 +89,10 @@
     h("dl.health", o.health.map((line) => [h("dt", h("b.bad", line.meaning), h("small", `iterations ${line.when}`)),
       h("dd", line.said)]))) : null);
 
+  const KINDS = { learnt: "solved", worse: "failed", mixed: "trial" };
+  RL.verdict = ({ kind, text, why }) => h("section.card.verdict", { class: KINDS[kind] || "" }, h("p", h("b", text)),
+    why.length ? [h("p.small", "Why, and what to turn:"), h("ul.small", why.map((reason) => h("li", reason)))] : null);
+
   RL.pages.overview = async (view) => {
     const o = view.overview, xs = o.rows.map((row) => row.iteration);
     // The pool takes longest to read: the rest does not wait for it.
@@ -90,8 +102,8 @@
     const open = (iteration) => { location.hash = RL.link(view.run, "episodes", [iteration]); };
     return {
       title: o.run || o.name,
-      node: h("div.page", RL.problems(o.problems), head(o), health(o),
-        h("div.columns", results(o, view.run), beside),
+      node: h("div.page", RL.problems(o.problems), o.verdict && o.done ? RL.verdict(o.verdict) : null, head(o),
+        h("div.columns", results(o, view.run), beside), health(o),
         xs.length ? h("section", h("h2", "Curves ", h("small", "click a point to read its episodes")),
           h("ul.small", o.reading.map((line) => h("li", line))),
           h("div.charts", evaluations(o, xs), judge(o), o.charts.map((chart) => RL.chart(chart, xs, open))))
