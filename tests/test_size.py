@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 91_732,
+    "lines of the four packages": 91_961,
     "lines of studies, benchmarks, scripts and examples": 8_940,
-    "lines of tests": 69_106,
-    "files of the four packages": 688,
+    "lines of tests": 69_190,
+    "files of the four packages": 689,
     "settings of a run": 152,
     "commands": 19,
 }
