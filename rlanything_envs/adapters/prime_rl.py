@@ -57,8 +57,8 @@ class CurriculumSampler(Iterator[TextTask]):
         self.source.load_state_dict(state)
 
     def metrics(self) -> dict[str, float]:
-        """Counts of the pool: tasks, outcomes, proposed, accepted and rejected rewrites."""
-        return {name: float(count) for name, count in self.source.pool.counts().items()}
+        """See `CurriculumSource.metrics`; prime-rl logs them under ``sampler/``."""
+        return self.source.metrics()
 
 
 def _success(episode: Any) -> bool | None:

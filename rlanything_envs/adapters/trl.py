@@ -23,6 +23,7 @@ With a `CurriculumSource` the tasks adapt while it trains:
 source = CurriculumSource("pool.sqlite", rollouts=8)  # GRPOConfig(num_generations=8)
 train_dataset = IterableDataset.from_generator(group_rows)
 environment_factory = text_environment("RLAnything/AlfWorld-v0", source=source, max_episode_steps=30)
+log_curriculum(trainer, source)  # its numbers in the trainer's log
 ```
 """
 
@@ -44,7 +45,7 @@ from rlanything_envs.tools import Tool, Toolset
 from rlanything_task_pools import Task
 
 __all__ = ["OVER", "EnvironmentFactory", "Episodes", "TextEnvironment", "ToolEnvironment"]
-__all__ += ["text_environment", "tool_class", "tool_environment"]
+__all__ += ["log_curriculum", "text_environment", "tool_class", "tool_environment"]
 
 OVER = "The episode is over. Answer without a call."
 """End of the last message: TRL goes on until the model calls no tool, and has no signal for a finished episode."""
@@ -257,3 +258,27 @@ def tool_environment(
     if isinstance(env, str):
         return EnvironmentFactory(lambda: ToolConversation(env, **arguments), patience, source)
     return EnvironmentFactory(lambda: ToolConversation(env()), patience, source)
+
+
+def log_curriculum(trainer: Any, source: CurriculumSource) -> None:
+    """Put the curriculum's numbers into a trainer's log, and so into all that the trainer reports to.
+
+    Adds a `TrainerCallback`, before those of W&B, TensorBoard and the like: they report what it adds to an entry, the
+    `CurriculumSource.metrics` under ``curriculum/``. Entries of evaluations are left as they are.
+
+    Args:
+        trainer: A `GRPOTrainer`, or another trainer of transformers.
+        source: What deals the tasks.
+    """
+    from transformers import TrainerCallback
+
+    class CurriculumCallback(TrainerCallback):  # type: ignore[misc]
+        def on_log(self, _args: Any, state: Any, _control: Any, logs: dict[str, Any], **_: Any) -> None:
+            if state.is_world_process_zero and "loss" in logs:
+                added = {f"curriculum/{name}": number for name, number in source.metrics().items()}
+                logs.update(added)
+                state.log_history[-1].update(added)  # a copy of the entry, made before
+
+    trainer.add_callback(CurriculumCallback)
+    callbacks = trainer.callback_handler.callbacks
+    callbacks.insert(0, callbacks.pop())

@@ -10,6 +10,7 @@ import numpy as np
 
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_envs.curriculum.curriculum import Assignment, Curriculum
+from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_envs.curriculum.open_groups import Group, OpenGroups
 from rlanything_envs.curriculum.rewrite_request import CritiqueSource
 from rlanything_task_pools import Outcome, TaskPool
@@ -73,6 +74,7 @@ class CurriculumSource(Iterator[Assignment]):
         # As many as leave one slot: a group that is never observed must not keep its slot for ever.
         self._taken: deque[int] = deque(maxlen=len(self._slots) - 1)
         self._groups: OpenGroups | None = None
+        self._monitor = CurriculumMonitor(pool, band=self.curriculum.band)
         self._lock = threading.RLock()  # taken before the locks of the two files
 
     @property
@@ -170,6 +172,32 @@ class CurriculumSource(Iterator[Assignment]):
             self.curriculum.drain()
             self.curriculum.begin_rewrites()
         return spread
+
+    # -- a trainer's log ---------------------------------------------------------------------------------------
+
+    def metrics(self) -> dict[str, float]:
+        """The curriculum in numbers, for a trainer's log.
+
+        Returns:
+            Since the pool began: `groups` of episodes, `errors` (episodes), rewrites `proposed`, `accepted` and
+            `rejected` after a trial, and `pool_size`, the number of tasks. Now: `rewritten`, the share of slots whose
+            task is not their first one. Since the last call, where groups on active tasks ended: `in_band`, their share
+            inside the band, and `accuracy`, their mean success rate.
+        """
+        with self._lock:
+            row = self._monitor.row()
+        numbers: dict[str, float | None] = {
+            "groups": row.groups,
+            "errors": row.errors,
+            "proposed": row.proposed,
+            "accepted": row.accepted,
+            "rejected": sum(row.rejected.values()),
+            "pool_size": self.pool.counts()["tasks"],
+            "rewritten": row.rewritten,
+            "in_band": row.inside,
+            "accuracy": row.accuracy,
+        }
+        return {name: float(number) for name, number in numbers.items() if number is not None}
 
     # -- life ------------------------------------------------------------------------------------------------
 

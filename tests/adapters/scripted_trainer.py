@@ -46,6 +46,7 @@ def trained(
     rows: list[dict[str, Any]] | Any,
     generations: int,
     out: Path,
+    prepare: Callable[[Any], None] = lambda _: None,
     **settings: Any,
 ) -> Any:
     """A stock trainer, but for where its model's words come from; returns what it was last trained on.
@@ -56,6 +57,7 @@ def trained(
         rows: Of the dataset; or a dataset.
         generations: Episodes of a row.
         out: A folder.
+        prepare: What is done to the trainer before it trains.
         settings: Other settings of the trainer than those of a single update.
     """
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
@@ -114,8 +116,9 @@ def trained(
             **{"max_steps": 1, "per_device_train_batch_size": generations, **settings},
         ),
     )
+    prepare(trainer)
     trainer.train()
     batch = trainer.batch
-    batch["log"] = trainer.state.log_history[0]
+    batch["log"], batch["logs"] = trainer.state.log_history[0], trainer.state.log_history
     batch["texts"] = tokenizer.batch_decode(batch["completion_ids"])
     return batch

@@ -1,48 +1,46 @@
-"""The TRL examples: the small model's chats can be read back, and all of them runs."""
+"""The TRL examples: the small model's chats can be read back, the recipe runs, and TRL loads small models."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from scripted_trainer import byte_tokenizer, tiny_model
 
+from rlanything_agents.config import SmallConfig
+from rlanything_agents.models.small import make_small_model
 from rlanything_envs.adapters.rows import task_rows
 from rlanything_envs.adapters.trl import tool_environment
+from rlanything_envs.alfworld.commands import read_answer
 from rlanything_envs.osworld.desktop import MissingPackages, make_desktop
-from rlanything_task_pools import Task, TaskPool
+from rlanything_task_pools import Task, TaskPool, get_domain
 from rlanything_task_pools.osworld import make_task, read_payload
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture
-def example(monkeypatch: pytest.MonkeyPatch) -> Any:
+def player(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(EXAMPLES)
-    import trl_grpo
+    import small_player
 
-    return trl_grpo
+    return small_player
 
 
-def test_chats_are_learnt_as_trl_will_read_them(example: Any) -> None:
+def test_chats_are_learnt_as_trl_will_read_them(player: Any) -> None:
     from trl.chat_template_utils import (  # type: ignore[import-untyped]
         is_chat_template_prefix_preserving,
         parse_response,
         supports_tool_calling,
     )
 
-    from rlanything_task_pools import get_domain
-
-    tokenizer = example.small_tokenizer()
+    tokenizer = player.player_tokenizer()
     assert supports_tool_calling(tokenizer)
     assert is_chat_template_prefix_preserving(tokenizer)
-    chats = example.demonstrations([get_domain("alfworld").generate(0, **example.KNOBS)], each=2)
-    for chat, row in zip(chats, example.imitation_rows(tokenizer, chats), strict=True):
+    chats = player.demonstrations([get_domain("alfworld").generate(0)], each=2, steps=12)
+    for chat, row in zip(chats, player.imitation_rows(tokenizer, chats), strict=True):
         assert tokenizer.unk_token_id not in row.ids
         learnt = tokenizer.decode([token for token, mine in zip(row.ids, row.learnt, strict=True) if mine])
         said = [message for message in chat if message["role"] == "assistant"]
@@ -53,35 +51,62 @@ def test_chats_are_learnt_as_trl_will_read_them(example: Any) -> None:
             parsed = parse_response(tokenizer, tokenizer(f"{turn} <end>")["input_ids"], prefix=prompt)
             assert parsed["content"] == message["content"]
             assert parsed.get("tool_calls") == message.get("tool_calls")
+            if calls := message.get("tool_calls"):  # where it is text, for trainers without tools
+                assert read_answer(turn) == calls[0]["function"]["arguments"]["action"]
 
 
-@pytest.mark.slow
-def test_the_example_runs(tmp_path: Path) -> None:
-    command = [sys.executable, str(EXAMPLES / "trl_grpo.py"), "--tasks", "2", "--updates", "2", "--episodes", "128"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "before: " in done.stdout
-    assert "after:  " in done.stdout
-
-
-def test_the_curriculum_example_runs_with_any_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_recipe_runs_on_a_processor(
+    player: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """This one has learnt nothing, so no task is ever solved."""
-    monkeypatch.syspath_prepend(EXAMPLES)
+    """With a player that has hardly learnt, so that the test is short; the trainer loads it from its folder."""
     monkeypatch.chdir(tmp_path)
-    import trl_curriculum
+    import recipe_trl
 
-    tokenizer = byte_tokenizer()
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]})
-    tokenizer.eos_token = "<|im_end|>"
-    tokenizer.save_pretrained("model")
-    tiny_model(tokenizer).save_pretrained("model")
-    trl_curriculum.main(["--model", "model", "--updates", "2", "--rollouts", "2", "--tasks", "2"])
-    with TaskPool.open("pool.sqlite") as pool:
-        assert [record.outcome.success for record in pool.outcomes()] == [False] * 4
-        assert pool.events()
-    assert capsys.readouterr().out.count("slot ") == 2
+    small = recipe_trl.SMALL
+    monkeypatch.setitem(small["trainer"], "per_device_train_batch_size", 16)
+    monkeypatch.setitem(small["trainer"], "max_completion_length", 48)
+    task = get_domain("alfworld").generate(0, **small["knobs"])
+    player.make_player(Path("my-model"), [task], small["turns"], each=2, epochs=1)
+    trainer = recipe_trl.main(["--small", "--updates", "2", "--episodes", "4"])
+    with TaskPool.open("runs/trl/pool.sqlite") as pool:
+        assert len(pool.outcomes()) == 2 * 16
+    logs = [entry for entry in trainer.state.log_history if "loss" in entry]
+    assert [entry["curriculum/groups"] for entry in logs] == [2, 4]
+    assert "4 episodes: " in capsys.readouterr().out
+
+
+def test_the_settings_of_the_recipe_for_a_gpu_are_settings_of_trl(player: Any) -> None:
+    import recipe_trl
+    from trl import GRPOConfig
+
+    elsewhere = {"use_cpu": True, "bf16": False}
+    config = GRPOConfig(num_generations=recipe_trl.ROLLOUTS, **{**recipe_trl.LARGE["trainer"], **elsewhere})
+    assert (config.use_vllm, config.generation_batch_size) == (True, 64)
+
+
+def test_the_trainer_loads_a_small_model_from_its_folder(tmp_path: Path) -> None:
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    make_small_model(tmp_path / "my-model", ["hello", "world"], SmallConfig(hidden_size=64, layers=1), seed=0)
+    trainer = GRPOTrainer(
+        model=str(tmp_path / "my-model"),
+        reward_funcs=lambda completions, **_: [float(place) for place in range(len(completions))],
+        train_dataset=Dataset.from_list([{"prompt": [{"role": "user", "content": "hello"}]}]),
+        args=GRPOConfig(
+            output_dir=str(tmp_path / "out"),
+            use_cpu=True,
+            bf16=False,
+            report_to="none",
+            max_steps=1,
+            logging_steps=1,
+            num_generations=2,
+            per_device_train_batch_size=2,
+            max_completion_length=4,
+        ),
+    )
+    trainer.train()
+    assert trainer.state.log_history[0]["reward"] == 0.5
 
 
 NOTE = {

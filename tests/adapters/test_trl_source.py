@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pytest
 from datasets import Dataset, IterableDataset
 from scripted_trainer import trained
+from transformers import TrainerCallback
 from worlds import FAILING, WORLDS
 
 from rlanything_envs import Conversation
 from rlanything_envs.adapters.rows import group_rows
-from rlanything_envs.adapters.trl import OVER, text_environment
+from rlanything_envs.adapters.trl import OVER, log_curriculum, text_environment
 from rlanything_envs.curriculum import CurriculumSource
 from rlanything_envs.errors import SettingError
 from rlanything_task_pools import TaskPool
@@ -54,14 +56,34 @@ def test_rows_without_end() -> None:
 
 
 @pytest.mark.parametrize("endless", [True, False])
-def test_the_pool_changes_while_the_trainer_trains(pool: TaskPool, tmp_path: Path, endless: bool) -> None:
+def test_the_pool_changes_while_the_trainer_trains_and_logs_it(pool: TaskPool, tmp_path: Path, endless: bool) -> None:
     rows = IterableDataset.from_generator(group_rows) if endless else Dataset.from_list(list(group_rows(4)))
+    reported: list[dict[str, Any]] = []
+
+    class Reporter(TrainerCallback):  # type: ignore[misc]
+        """In the place of W&B's."""
+
+        def on_log(self, *_: Any, logs: dict[str, Any], **__: Any) -> None:
+            reported.append(dict(logs))
+
+    def prepare(trainer: Any) -> None:
+        trainer.add_callback(Reporter)
+        log_curriculum(trainer, source)
+
     with (
         CurriculumSource(pool, rollouts=2, rewriting="inline") as source,
         text_environment(ALFWORLD.env_id, source=source) as factory,
     ):
-        trained(half_of_the_rewrites(pool), factory, rows, 2, tmp_path, max_steps=6)
+        answer, settings = half_of_the_rewrites(pool), {"max_steps": 6, "logging_steps": 1}
+        batch = trained(answer, factory, rows, 2, tmp_path, prepare, **settings)
+        assert not {"in_band", "accuracy"} & source.metrics().keys(), "nothing was played since the last entry"
     counts = pool.counts()
+    entries = [entry for entry in reported if "loss" in entry]
+    assert [entry["curriculum/groups"] for entry in entries] == [1, 2, 3, 4, 5, 6]
+    assert entries[-1]["curriculum/accepted"] == counts["accepted"]
+    assert entries[-1]["curriculum/pool_size"] == counts["tasks"]
+    assert entries[0]["curriculum/in_band"] == 0, "all its episodes were solved"
+    assert entries[0].items() <= batch["logs"][0].items()
     assert counts["accepted"] > 0
     assert (counts["outcomes"], counts["errors"]) == (12, 0)
     groups = Counter(record.batch for record in pool.outcomes())

@@ -147,7 +147,7 @@ def test_a_sampler_adapts_the_tasks_to_the_groups_it_observes(path: Path) -> Non
         assert all(len(of_group) == 1 and None not in of_group for of_group in keys)
         metrics = sampler.metrics()
         assert metrics["accepted"] > 0
-        assert metrics["outcomes"] == 10  # by the sampler, and not by the environment too
+        assert metrics["groups"] == 5  # by the sampler, and not by the environment too
         state = sampler.state_dict()
         after = [next(sampler).data.id for _ in range(3)]
     with CurriculumSource(path, rollouts=2, rewriting="inline") as source:

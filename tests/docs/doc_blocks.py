@@ -1,7 +1,7 @@
 """The fenced blocks of a Markdown page, in order, with what the page says about running them.
 
 A ``text`` block that follows a block at once is the output the page promises for it. An HTML comment just before a
-block instructs whoever runs it, and nobody else sees it:
+block instructs whoever runs it, and nobody else sees it (a block titled as a file of the checkout shows that file):
 
 * ``<!-- not run: REASON -->``: it cannot run here;
 * ``<!-- needs: PROGRAM -->``: it runs where there is such a program;

@@ -58,6 +58,9 @@ def run_page(page: Page, folder: Path, commands: Path | None = None) -> list[Blo
             passed_over.append(block)
             continue
         if block.title is not None:
+            if (ROOT / block.title).is_file():
+                _compare_file(block, ROOT / block.title)
+                continue
             path = folder / block.title
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
@@ -153,6 +156,12 @@ def _compare(block: Block, printed: str) -> None:
     if not checker.check_output(want, got, doctest.ELLIPSIS):
         example = doctest.Example(block.text, want)
         raise BlockFailed(f"{block.place}:\n{checker.output_difference(example, got, doctest.REPORT_UDIFF)}")
+
+
+def _compare_file(block: Block, file: Path) -> None:
+    """A block with the name of a file in the checkout shows that file, whose own tests run it."""
+    if block.text != file.read_text(encoding="utf-8"):
+        raise BlockFailed(f"{block.place}: shows an old {block.title}: copy the file into the page")
 
 
 def _trimmed(text: str) -> str:

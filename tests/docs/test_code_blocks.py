@@ -137,6 +137,7 @@ def test_blocks_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("```yaml\nno_such_key: 1\n```\n", "no_such_key"),
         ("```json\n{\n```\n", "page.md:2"),
         ("```rust\nmain\n```\n", "rust"),
+        ('```python title="examples/recipe_trl.py"\nmain()\n```\n', "an old examples/recipe_trl.py"),
     ],
 )
 def test_a_page_that_is_wrong_fails(page: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
