@@ -1,16 +1,17 @@
 """A real language model on one GPU, in one command: sampling and training against the card's limits, and a learning
 curve.
 
-``python -m benchmarks.gpu --out FOLDER`` writes ``FOLDER/gpu.json`` and ``FOLDER/gpu.png`` and ends within
-``--minutes``. Each part is stored as soon as it is done:
+``python -m benchmarks.gpu --out FOLDER [--config configs/gpu/qwen3-8b.yaml]`` writes ``FOLDER/gpu.json`` and
+``FOLDER/gpu.png`` and ends within ``--minutes``. The model is the policy of the configuration. Each part is stored as
+soon as it is done:
 
 - *card*: what a large matrix product and a copy on the device reach here. All shares below are shares of these.
 - *sampling*: tokens a second of the transformers engine and, where vLLM is installed, of vLLM, by the number of prompts
   of one call. The limit is the time to read the weights and the keys and values of all prompts once for each token.
 - *training*: tokens a second of the trainer (forward, loss, backward, optimizer), by the tokens of a micro-batch. The
   limit is six operations a parameter and token at the speed of the matrix product; attention is not counted.
-- *learning*: ``configs/smollm2-quickstart.yaml`` with larger batches, in the minutes that are left: success on held-out
-  games after imitation and during the loop. The run is kept in ``FOLDER/runs``, and `rlanything train` goes on with it.
+- *learning*: the configuration itself, in the minutes that are left: success on held-out games before and during the
+  loop. The run is kept in ``FOLDER/runs``, and `rlanything train` resumes it.
 
 It needs the packages of the extra ``train`` and the model, and no network. ``--small`` does all parts in small sizes,
 to see on a processor that they work.
@@ -27,7 +28,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,7 +39,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.config import CheckpointConfig, load_config
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.transformers import TransformersGenerator
@@ -66,7 +67,7 @@ class Sizes:
         self.micro_batches = (512,) if small else (2048, 16384, 65536)
         self.rows = 2 if small else 256
         self.answer = 8 if small else ANSWER
-        few: dict[str, int | str] = {
+        self.changes: dict[str, int | str] = {
             "threads": 1,
             "feedback": "{policy_band: null, judge_band: null}",  # groups that solve nothing teach too
             "warm_start.demonstrations": 4,
@@ -89,22 +90,8 @@ class Sizes:
             "evaluation.every": 1,
             "evaluation.every_episodes": 2,
         }
-        many: dict[str, int | str] = {
-            "warm_start.demonstrations": 2000,
-            "warm_start.judge_steps": 1200,
-            "warm_start.batch_size": 16,
-            "rollout.tasks": 32,
-            "rollout.rollouts": 8,
-            "judge.steps": 512,
-            "curriculum.pool_size": 128,
-            "iterations": 60,
-            "policy_trainer.micro_batch_tokens": 32768,
-            "judge_trainer.micro_batch_tokens": 32768,
-            "evaluation.episodes": 512,
-            "evaluation.every": 2,
-            "evaluation.every_episodes": 256,
-        }
-        self.changes = few if small else many
+        if not small:
+            self.changes = {}
 
 
 def wait(device: torch.device) -> None:
@@ -188,7 +175,7 @@ def sampling(
         if kind == "vllm" and importlib.util.find_spec("vllm") is None:
             continue
         end = time.perf_counter() + seconds
-        with engine(kind, model, tokenizer) as generator:
+        with engine(kind, model, tokenizer) as generator, suppress(torch.OutOfMemoryError):
             for count in sizes.prompts:
                 if time.perf_counter() > end:
                     break
@@ -207,9 +194,14 @@ def sampling(
 
 
 def training(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, limits: dict[str, Any], sizes: Sizes, seconds: float
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    config: TrainerConfig,
+    limits: dict[str, Any],
+    sizes: Sizes,
+    seconds: float,
 ) -> list[dict[str, Any]]:
-    """Tokens a second of updates by the tokens of a micro-batch."""
+    """Tokens a second of updates by the tokens of a micro-batch, until one does not fit the card."""
     rng, found, end = np.random.default_rng(0), [], time.perf_counter() + seconds
     operations = 6 * sum(parameter.numel() for parameter in model.parameters())
     samples = [
@@ -226,9 +218,13 @@ def training(
     for size in sizes.micro_batches:
         if time.perf_counter() > end:
             break
-        settings = TrainerConfig(learning_rate=1e-7, optimizer_steps=4, micro_batch_tokens=size)
+        settings = config.model_copy(update={"learning_rate": 1e-7, "optimizer_steps": 4, "micro_batch_tokens": size})
         trainer = SampleTrainer(model, tokenizer, settings)
-        taken, _ = seconds_of(partial(trainer.update, samples), model.device, seconds / 4)
+        try:
+            taken, _ = seconds_of(partial(trainer.update, samples), model.device, seconds / 4)
+        except torch.OutOfMemoryError:
+            print(f"training, micro-batches of {size} tokens: out of memory")
+            break
         speed = tokens / taken
         share = speed * operations / limits["flops_per_second"]
         found.append({"micro_batch_tokens": size, "tokens_per_second": speed, "share_of_limit": share})
@@ -236,20 +232,12 @@ def training(
     return found
 
 
-def learning(checkpoint: str, out: Path, sizes: Sizes, seconds: float) -> dict[str, Any]:
+def learning(config: Path, changes: list[str], out: Path, seconds: float) -> dict[str, Any]:
     """The loop in the time that is left, in a process of its own that is interrupted at the end of it."""
-    changes = sizes.changes | {"policy.checkpoint": checkpoint, "reward_model.checkpoint": checkpoint}
-    command = [
-        sys.executable,
-        "-m",
-        "rlanything_agents",
-        "train",
-        str(CONFIG),
-        "--out",
-        str(out / "runs" / "smollm2-quickstart"),
-    ]
-    for key, value in changes.items():
-        command += ["--set", f"{key}={value}"]
+    runs = out / "runs" / config.stem
+    command = [sys.executable, "-m", "rlanything_agents", "train", str(config), "--out", str(runs)]
+    for change in changes:
+        command += ["--set", change]
     process = subprocess.Popen(command)
     try:
         code = process.wait(seconds)
@@ -260,7 +248,7 @@ def learning(checkpoint: str, out: Path, sizes: Sizes, seconds: float) -> dict[s
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
-    folder = RunFolder(out / "runs" / "smollm2-quickstart")
+    folder = RunFolder(runs)
     rows = folder.rows()
     names = ["before", *(f"iteration-{row['iteration']:04d}" for row in rows), "after"]
     curve = [
@@ -308,7 +296,7 @@ def picture(result: dict[str, Any], path: Path) -> None:
     rates = [100 * point["rate"] for point in curve]
     errors = [[100 * (p["rate"] - p["low"]) for p in curve], [100 * (p["high"] - p["rate"]) for p in curve]]
     right.errorbar([point["iteration"] for point in curve], rates, yerr=errors, fmt="o-", capsize=3)
-    right.set(title="Success on held-out games", xlabel="iterations after imitation", ylabel="%", ylim=(0, None))
+    right.set(title="Success on held-out games", xlabel="iterations", ylabel="%", ylim=(0, None))
     figure.suptitle(f"{result['model']} on {result['card']['name']}, {result['card']['dtype']}")
     figure.savefig(path, dpi=120)
 
@@ -317,17 +305,20 @@ def main() -> None:
     """Writes one JSON file and one picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
-    parser.add_argument("--model", default="smollm2-135m", help="checkpoint")
+    parser.add_argument("--config", type=Path, default=CONFIG, help="configuration of a run")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of it")
     parser.add_argument("--minutes", type=float, default=8.5, help="time for all of it")
     parser.add_argument("--small", action="store_true", help="small sizes, for a processor")
     given = parser.parse_args()
     start, sizes = time.monotonic(), Sizes(given.small)
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the engine frees its memory when it is closed
     given.out.mkdir(parents=True, exist_ok=True)
-    config = CheckpointConfig(checkpoint=given.model)
+    changes = [f"{key}={value}" for key, value in sizes.changes.items()] + given.set
+    settings = load_config(given.config, changes)
+    config = CheckpointConfig.model_validate(settings.policy)
     template = load_template(config)
     model, tokenizer = load_model(config, template.tokenizer, seed=0), template.tokenizer
-    result: dict[str, Any] = {"model": given.model, "parameters": model.num_parameters(), "small": given.small}
+    result: dict[str, Any] = {"model": config.checkpoint, "parameters": model.num_parameters(), "small": given.small}
 
     def store(part: str, value: Any) -> None:
         result[part] = value
@@ -340,12 +331,12 @@ def main() -> None:
     print(f"{limits['name']}: {limits['flops_per_second'] / 1e12:.2f} TFLOP/s in {limits['dtype']}", end=", ")
     print(f"{limits['bytes_per_second'] / 1e9:.0f} GB/s copied")
     store("sampling", sampling(model, tokenizer, limits, sizes, share))
-    store("training", training(model, tokenizer, limits, sizes, share))
+    store("training", training(model, tokenizer, settings.policy_trainer, limits, sizes, share))
     del model
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     left = given.minutes * 60 - (time.monotonic() - start) - 20
-    store("learning", learning(given.model, given.out, sizes, max(60.0, left)))
+    store("learning", learning(given.config, changes, given.out, max(60.0, left)))
     for point in result["learning"]["curve"]:
         print(f"iteration {point['iteration']}: {point['rate']:.1%} [{point['low']:.1%}, {point['high']:.1%}]")
     print(f"{time.monotonic() - start:.0f} s; {given.out / 'gpu.json'}, {given.out / 'gpu.png'}")

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
 from fuzz_table import Target, of_file
 
+from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.runs.manifest import damage
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.episodes import read_episodes
@@ -20,6 +22,7 @@ from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.record import ResultFolder
 from rlanything_agents.tools.doctor.run import examine_run
 from rlanything_agents.tools.view.run import RunView
+from rlanything_agents.training.ranks.sharding import read_state, write_state
 from rlanything_task_pools import UnknownName
 
 __all__ = ["TARGETS"]
@@ -135,7 +138,20 @@ def _compared(path: Path) -> None:
     compare_results(path, path)
 
 
+def _optimizer() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as place:
+        write_state(Path(place), {"updates": torch.tensor(2), "weight.exp_avg": torch.ones(2, 3)})
+        return [file.read_bytes() for file in Path(place).iterdir()]
+
+
 TARGETS = (
+    Target(
+        "optimizer state",
+        of_file("optimizer/shard.safetensors", lambda path: read_state(path.parent)),
+        (CheckpointError,),
+        _optimizer,
+        effort=10,
+    ),
     Target(
         "stored episodes",
         of_file("episodes.jsonl.gz", lambda path: list(read_episodes(path))),

@@ -8,9 +8,7 @@ from fuzz_sources import calls, imports, modules
 
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "shelve", "joblib", "marshal", "xmlrpc", "telnetlib"}
 PICKLES_ALLOWED = {
-    "rlanything_agents.tools.doctor.run": "names UnpicklingError, which torch raises on a hostile file",
     "rlanything_agents.training.imitation": "names UnpicklingError, which torch raises on a damaged file",
-    "rlanything_agents.training.learner": "names UnpicklingError, which torch raises on a hostile file",
     "rlanything_envs.testing.promises": "unpickles what it pickled in the same line",
     "rlanything_verifiers.coding.sandbox.process": "writes what the judge tells its worker",
     "rlanything_verifiers.coding.sandbox.runtime": "reads what a process of its own printed about Python's library",

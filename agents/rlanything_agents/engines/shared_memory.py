@@ -11,10 +11,20 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-__all__ = ["SharedFolder", "fits_in_memory", "memory_of_machine", "temporary_folder"]
+__all__ = [
+    "LARGER",
+    "SharedFolder",
+    "fits_in_memory",
+    "lies_in_memory",
+    "memory_of_machine",
+    "room",
+    "temporary_folder",
+]
 
 PLACE = Path("/dev/shm")  # nosec B108 # the folders in it have random names, and are for their owner only
 """Where Linux shows shared memory as a file system."""
+LARGER = f"docker run --shm-size=SIZE, or mount -o remount,size=SIZE {PLACE}"
+"""Commands that make it larger: a container has 64 MiB by default."""
 
 _PREFIX = "rlanything-weights-"
 
@@ -29,15 +39,24 @@ def memory_of_machine() -> tuple[int, int] | None:
         return None
 
 
-def fits_in_memory(size: int) -> bool:
-    """Whether shared memory can take ``size`` bytes, and the machine has as much left after that."""
+def room() -> int | None:
+    """Bytes that shared memory can still take; None where there is none that this user can write to."""
     try:
-        room = os.statvfs(PLACE)
+        free = os.statvfs(PLACE)
     except OSError:
-        return False
-    memory = memory_of_machine()
-    enough = room.f_bavail * room.f_frsize >= size and memory is not None and memory[0] >= 2 * size
-    return enough and os.access(PLACE, os.W_OK)
+        return None
+    return free.f_bavail * free.f_frsize if os.access(PLACE, os.W_OK) else None
+
+
+def lies_in_memory(path: Path) -> bool:
+    """Whether an existing file or folder lies in shared memory."""
+    return PLACE.is_dir() and path.stat().st_dev == PLACE.stat().st_dev
+
+
+def fits_in_memory(size: float) -> bool:
+    """Whether shared memory can take ``size`` bytes, and the machine has as much left after that."""
+    free, memory = room(), memory_of_machine()
+    return free is not None and free >= size and memory is not None and memory[0] >= 2 * size
 
 
 class SharedFolder:

@@ -8,6 +8,7 @@ its shared memory; else, and where there is no room for them, on the disk.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.engines.handover import Reference
-from rlanything_agents.engines.shared_memory import SharedFolder, fits_in_memory
+from rlanything_agents.engines.shared_memory import LARGER, SharedFolder, fits_in_memory, lies_in_memory
 from rlanything_agents.models.image_reader import ImageReader, image_reader
 
 __all__ = ["Weights"]
@@ -112,7 +113,8 @@ class Weights:
         """Store weights as the newest ones.
 
         Args:
-            source: Model, or folder that a model was saved to; the folder is copied, so that it may be deleted.
+            source: Model, or folder that a model was saved to for this: it may be deleted, and its files must not be
+                changed.
             version: Version of the weights.
 
         Raises:
@@ -127,7 +129,10 @@ class Weights:
         path.mkdir(parents=True)
         try:
             for file in files:
-                shutil.copyfile(file, path / file.name)
+                try:  # what lies in shared memory takes no room twice
+                    os.link(file, path / file.name)
+                except OSError:
+                    shutil.copyfile(file, path / file.name)
             if not files:
                 source.save_pretrained(path)
             self._store_reader(path)
@@ -177,9 +182,14 @@ class Weights:
         """Folder for new weights of some bytes."""
         if not self._same_machine:
             return self.folder
+        if not fits_in_memory(size) and self._memory is not None:  # not beside the old ones, which are in their place
+            if self._path is not None and self._path.parent == self._memory.path:
+                self._path = None
+            self._free_memory()
         if not fits_in_memory(size):
             if self._path is None or self._path.parent != self.folder:  # once, not at each update
-                logger.warning("weights of %.1f GB go through the disk: shared memory has no room for them", size / 1e9)
+                message = "weights of %.1f GB go through the disk: shared memory has no room for them (%s)"
+                logger.warning(message, size / 1e9, LARGER)
             return self.folder
         if self._memory is None:
             self._memory = SharedFolder()
@@ -187,7 +197,7 @@ class Weights:
 
     def _size(self, source: Any, files: list[Path]) -> int:
         if files:
-            return sum(file.stat().st_size for file in files)
+            return 0 if lies_in_memory(files[0]) else sum(file.stat().st_size for file in files)
         weights = (weight for weight in source.parameters() if weight.requires_grad or not self.adapters)
         return sum(weight.numel() * weight.element_size() for weight in weights)
 

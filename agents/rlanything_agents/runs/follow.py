@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.rollout.copies import Role
 from rlanything_agents.runs.learners import make_both
 from rlanything_agents.runs.stopping import RunStopped
@@ -41,9 +43,9 @@ def follow() -> int:
             learners = _prepare(ranks)
             while (command := ranks.receive())["do"] != "end":
                 execute(command, learners[command["role"]], ranks)
-    except (TrainingError, RunMustStop):
+    except (TrainingError, RunMustStop, CheckpointError):
         return 2
-    except ProcessLost:
+    except (ProcessLost, OSError):
         return RunStopped.TRY_LATER
     return 0
 
@@ -68,9 +70,11 @@ def execute(command: Mapping[str, Any], learner: Learner, ranks: Ranks) -> None:
     match command["do"]:
         case "update":
             learner.trainer.update(unpacked(command["samples"]), command["rate"])
-        case "state":
-            learner.trainer.state_dict()
+        case "save":
+            learner.trainer.save(Path(command["folder"]))
         case "rest":
             learner.trainer.rest()
         case "load":
-            learner.trainer.load_state_dict(command["state"])
+            learner.trainer.load(Path(command["folder"]))
+        case "restore":
+            learner.trainer.load_state_dict(command["state"])  # type: ignore[attr-defined]

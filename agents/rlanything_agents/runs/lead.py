@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -19,7 +20,8 @@ from rlanything_agents.training.ranks.channel import ProcessLost, Ranks, detecti
 from rlanything_agents.training.ranks.launch import launched, must_be_trainable
 from rlanything_agents.training.ranks.packing import packed
 from rlanything_agents.training.samples import Sample
-from rlanything_agents.training.update import Trainer, UpdateStats
+from rlanything_agents.training.trainer import SampleTrainer
+from rlanything_agents.training.update import UpdateStats
 
 __all__ = ["LeadingTrainer", "check_launch", "leading"]
 
@@ -35,7 +37,7 @@ class LeadingTrainer:
 
     def __init__(self, role: str, learner: Learner, ranks: Ranks) -> None:
         self._role, self._learner, self._ranks = role, learner, ranks
-        self._trainer: Trainer = learner.trainer
+        self._trainer: SampleTrainer = learner.trainer  # type: ignore[assignment]
         self._sent: int | None = None
 
     def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
@@ -56,20 +58,21 @@ class LeadingTrainer:
         """Trained weights of the model, by name."""
         return self._trainer.weights()
 
-    def state_dict(self) -> dict[str, Any]:
-        """State of the trainer: gathered from all processes for a sharded model, else of this one, equal in all."""
-        if not self.sharded:
-            return self._trainer.state_dict()
+    def save(self, folder: Path) -> None:
+        """Store the state: each process its part of that of a sharded model, else this one its own, equal in all."""
         with detecting_loss():
-            self._command("state")
-            return self._trainer.state_dict()
+            if self.sharded:
+                self._command("save", folder=str(folder.resolve()))
+            self._trainer.save(folder)
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Load a state in all processes; only this one has read it from the disk."""
-        sent = {**state, "optimizer": {}} if self._ranks.sharded and state["optimizer"] else dict(state)
+    def load(self, folder: Path) -> None:
+        """Load a state in all processes: each reads its part of that of a sharded model, else only this one reads."""
+        self._trainer.load(folder.resolve())
         with detecting_loss():
-            self._command("load", state=sent)
-        self._trainer.load_state_dict(state)
+            if self._ranks.sharded:
+                self._command("load", folder=str(folder.resolve()))
+            else:
+                self._command("restore", state=self._trainer.state_dict())
 
     def rest(self) -> None:
         """Move the optimizer state of all processes to their host's memory until the next update."""

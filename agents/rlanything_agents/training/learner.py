@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from pickle import UnpicklingError
 
-import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.shared_memory import temporary_folder
-from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.pretrained import load_weights, save_weights
 from rlanything_agents.training.audit import SAMPLED, kept, store_samples
 from rlanything_agents.training.samples import Sample
-from rlanything_agents.training.update import Trainer, UpdateStats
+from rlanything_agents.training.update import OPTIMIZER, Trainer, UpdateStats
 from rlanything_envs.llm.generator import TextGenerator
 
 __all__ = ["Learner"]
@@ -79,7 +76,8 @@ class Learner:
         save_weights(self.model, folder, self.trainer.weights() if self.trainer.sharded else None)
         if self.tokenizer is not None:
             self.tokenizer.save_pretrained(folder)
-        torch.save({"trainer": self.trainer.state_dict()}, folder / "learner.pt")
+        (folder / OPTIMIZER).mkdir()
+        self.trainer.save(folder / OPTIMIZER)
         store_samples(self.sampled, folder / SAMPLED)
 
     def load(self, folder: Path) -> None:
@@ -90,14 +88,8 @@ class Learner:
         """
         load_weights(self.model, folder)
         self.version += 1
-        file = folder / "learner.pt"
-        if file.exists():
-            try:
-                state = torch.load(file, weights_only=True, map_location=self.model.device)
-                self.trainer.load_state_dict(state["trainer"])
-                self._awake = True
-            except (OSError, EOFError, RuntimeError, ValueError, KeyError, TypeError, UnpicklingError) as error:
-                raise CheckpointError(f"{file} is broken ({type(error).__name__}): go back a checkpoint") from error
+        self.trainer.load(folder / OPTIMIZER)
+        self._awake = True
 
     def hand_over(self, engine: TextGenerator) -> None:
         """Hand the current weights to an engine.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from rlanything_agents.config.trainer import MAX_GRAD_NORM, MOST_IMPORTANCE, Tra
 from rlanything_agents.models.image_reader import image_inputs
 from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_of
 from rlanything_agents.training.mismatch import FARTHEST
+from rlanything_agents.training.ranks.sharding import optimizer_state, read_state, restore, write_state
 from rlanything_agents.training.rows import optimizer_batches
 from rlanything_agents.training.samples import Sample, check_vocabulary, unknown_tokens
 from rlanything_agents.training.update import UpdateStats
@@ -98,14 +99,15 @@ class PlainTrainer:
         rows = torch.autograd.grad(answers, weights, factors, is_grads_batched=True)
         return torch.cat([row.flatten(1) for row in rows], dim=1)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Optimizer state and number of updates."""
-        return {"updates": self.updates, "optimizer": self.optimizer.state_dict()}
+    def save(self, folder: Path) -> None:
+        """Store optimizer state and number of updates."""
+        write_state(folder, {"updates": torch.tensor(self.updates), **optimizer_state(self.model, self.optimizer)})
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict`."""
-        self.updates = state["updates"]
-        self.optimizer.load_state_dict(state["optimizer"])
+    def load(self, folder: Path) -> None:
+        """Continue from a folder of `save`."""
+        state = read_state(folder)
+        self.updates = int(state["updates"])
+        restore(self.model, self.optimizer, state)
 
     def rest(self) -> None:
         """Do nothing: the state stays where it is."""

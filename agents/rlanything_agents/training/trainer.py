@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import copy
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallback
 
 from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO, TrainerConfig
+from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.master_weights import MasterAdamW, move_state
 from rlanything_agents.models.pretrained import trained
 from rlanything_agents.training.aggregation import aggregated
@@ -37,7 +40,14 @@ from rlanything_agents.training.grpo_settings import GRPOTrainer, grpo_settings,
 from rlanything_agents.training.mismatch import importance_ratio
 from rlanything_agents.training.padded import MicroBatch, Padded
 from rlanything_agents.training.ranks.launch import launched
-from rlanything_agents.training.ranks.sharding import average_gradients, shard_optimizer, whole_optimizer, whole_weights
+from rlanything_agents.training.ranks.sharding import (
+    average_gradients,
+    optimizer_state,
+    read_state,
+    restore,
+    whole_weights,
+    write_state,
+)
 from rlanything_agents.training.rows import end_to_end, micro_batches, optimizer_batches, prompt_rows
 from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed, unknown_tokens
 from rlanything_agents.training.shared_prompts import attention_share, restarts
@@ -115,7 +125,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._pull: torch.Tensor | None = None
         self._low = next(iter(types - {torch.float32}), None)
         self._whole: dict[str, torch.Tensor] | None = None
-        self._to_shard: Mapping[str, Any] | None = None
+        self._to_shard: Path | None = None
         self._resting = False
         self._plugin: Any = copy.copy(getattr(self.accelerator.state, "fsdp_plugin", None))
         self._training_forward: Any = None
@@ -160,7 +170,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                     self._swap_forward()
                     self.model.train(was_training)
             if self.accelerator.is_fsdp2:
-                self._whole = whole_weights(self.model, self._low)
+                self._whole = whole_weights(trained(self.model, self.model.state_dict()), self._low)
         self.updates += 1
         losses, norms = zip(*self._steps, strict=True) if self._steps else ((0.0,), (0.0,))
         self._batches = []
@@ -188,31 +198,59 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """
         return trained(self.model, self.model.state_dict() if self._whole is None else self._whole)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Optimizer state and number of updates: with the model's weights, all that the next update needs.
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Number of updates and optimizer state: with the model's weights, all that the next update needs.
 
-        For a sharded model all processes must call this, and the leading one gets the whole state.
+        Those of a sharded model are the shards of this process, see `optimizer_state`.
         """
-        optimizer = self._to_shard
+        state = {"updates": torch.tensor(self.updates)}
         if self.optimizer is not None:
-            own = self._plain_optimizer()
-            optimizer = whole_optimizer(self.model, own, self._low is not None) if self.sharded else own.state_dict()
-        return {"updates": self.updates, "optimizer": optimizer}
+            masters = self.sharded and self._low is not None
+            state |= optimizer_state(self.model, self._plain_optimizer(), masters=masters)
+        return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict`: the next update is the one that would have followed there.
+    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Continue from a `state_dict` of a model that is not sharded: the next update is the one that would have
+        followed there.
 
         Raises:
+            ValueError: It is the state of another model.
+        """
+        self.updates = int(state["updates"])
+        self.optimizer = None
+        if len(state) > 1:
+            self.create_optimizer()
+            restore(self.model, self._plain_optimizer(), state)
+
+    def save(self, folder: Path) -> None:
+        """Store the `state_dict` in a folder; for a sharded model all processes call this, and each stores its part.
+
+        Raises:
+            TrainingError: A process does not see the folder.
+            OSError: It cannot be written.
+        """
+        if self._to_shard is None:
+            write_state(folder, self.state_dict(), together=self.sharded)
+        else:  # nothing has changed since it was loaded
+            shutil.copytree(self._to_shard, folder, dirs_exist_ok=True)
+
+    def load(self, folder: Path) -> None:
+        """Continue from a folder of `save`, of any number of processes.
+
+        Raises:
+            CheckpointError: The folder holds no state of this model.
             TrainingError: The model is sharded already.
         """
         if self.sharded:
             raise TrainingError("a model that is sharded over processes takes no other state: load before its updates")
-        self.updates = state["updates"]
-        self.optimizer = None
         if self.accelerator.is_fsdp2:
-            self._to_shard = state["optimizer"]  # loaded when the model is sharded, for its parameters then
-        elif state["optimizer"] is not None:
-            self.create_optimizer().load_state_dict(state["optimizer"])
+            self._to_shard = folder  # each process reads its part when the model is sharded
+            self.updates, self.optimizer = int(read_state(folder, only="updates")["updates"]), None
+            return
+        try:
+            self.load_state_dict(read_state(folder))
+        except ValueError as error:
+            raise CheckpointError(f"{folder}: {error}: go back a checkpoint") from error
 
     def rest(self) -> None:
         """Move the optimizer state to the host's memory until the next update. Shards (FSDP2) stay where they are."""
@@ -274,13 +312,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         if self._low and self.accelerator.is_fsdp2 and not self.sharded:
             self.model.float()  # shards alone: no process has the whole model in float32
         if self._to_shard is not None:
-            shard_optimizer(
-                self.model,
-                self._plain_optimizer(),
-                self._to_shard,
-                masters=self._low is not None,
-                moments=not self.sample_config.fresh_optimizer,
-            )
+            only = ".master" if self.sample_config.fresh_optimizer else ""
+            state = read_state(self._to_shard, dict(self.model.named_parameters()), only=only)
+            restore(self.model, self._plain_optimizer(), state)
             self._to_shard = None
         return prepared
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import torch
 
     from rlanything_agents.training.samples import Sample
+
+OPTIMIZER = "optimizer"
+"""Folder of the optimizer state beside the weights of a model that is trained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +79,11 @@ class Trainer(Protocol):
         """Trained weights of the model by name."""
         ...
 
-    def state_dict(self) -> dict[str, Any]:
-        """State that the next update depends on besides the model's weights."""
+    def save(self, folder: Path) -> None:
+        """Store in a folder what the next update depends on besides the model's weights."""
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict`."""
+    def load(self, folder: Path) -> None:
+        """Continue from a folder of `save`."""
 
     def rest(self) -> None:
         """Move the optimizer state to the host's memory until the next update."""

@@ -63,6 +63,30 @@ def test_without_room_they_lie_on_the_disk(
     assert [path.name for path in tmp_path.rglob("weights-*")] == ["weights-000003"]
 
 
+def test_with_room_for_one_the_old_ones_make_place(
+    tmp_path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = Weights(tmp_path / "policy", make_small(), WORDS)
+    monkeypatch.setattr(shared_memory, "fits_in_memory", lambda size: not list(memory.rglob("*.safetensors")))
+    monkeypatch.setattr("rlanything_agents.engines.weights.fits_in_memory", shared_memory.fits_in_memory)
+    for version in range(3):
+        weights.put(make_small(version), version)
+        (stored,) = memory.rglob("*.safetensors")
+        assert stored.parent == weights.path()
+    assert not list(tmp_path.glob("policy/weights-*"))
+
+
+def test_a_stored_model_is_not_copied_within_memory(tmp_path: Path, memory: Path) -> None:
+    model, weights = make_small(), Weights(tmp_path / "policy", make_small(1), WORDS)
+    with temporary_folder(1) as folder:
+        model.save_pretrained(folder)
+        before = (folder / "model.safetensors").stat().st_ino
+        weights.put(folder, 1)
+    stored = weights.path() / "model.safetensors"
+    assert stored.stat().st_ino == before
+    assert torch.equal(load_file(stored)["model.norm.weight"], model.model.norm.weight)
+
+
 def test_a_machine_without_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_memory, "PLACE", tmp_path / "none")
     assert not fits_in_memory(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,11 +12,11 @@ from typing import Any
 import pytest
 import vllm_models
 import yaml
-from chat_runs import LORA, run, settings
+from chat_runs import GPUS, LORA, changes_in, command_in, made_tiny, run, settings
 from families import checkpoint
 from vllm_served import Served, serving, training
 
-from rlanything_agents.config import RunConfig
+from rlanything_agents.config import RunConfig, load_config
 from rlanything_agents.runs.folder import RunFolder
 
 
@@ -87,15 +88,28 @@ runpy.run_module("rlanything_agents", run_name="__main__")
 """
 
 
-def test_models_in_parts_with_engines_on_servers(tmp_path: Path) -> None:
-    """FSDP2 on two processes, SmolLM2 as the policy: servers get whole weights, and sampler and trainer agree."""
-    policy = {"checkpoint": str(vllm_models.smollm2()), "dtype": "float32", "max_tokens": 12, "context": 4096}
-    config = sized(tmp_path / "models", policy=policy, policy_trainer={"learning_rate": 1e-5})
-    engine, servers = served(config, tmp_path)
-    (tmp_path / "run.yaml").write_text(yaml.safe_dump({**config.model_dump(mode="json"), "engine": engine}))
+@pytest.mark.parametrize("name", ["smollm2", "qwen3-8b"])
+def test_models_in_parts_with_engines_on_servers(tmp_path: Path, name: str) -> None:
+    """FSDP2 on two processes, with SmolLM2, and as configs/gpu/qwen3-8b.yaml says for eight cards
+    with a tiny Qwen3: servers get whole weights, and sampler and trainer agree.
+    """
+    if name == "smollm2":
+        policy = {"checkpoint": str(vllm_models.smollm2()), "dtype": "float32", "max_tokens": 12, "context": 4096}
+        config = sized(tmp_path / "models", policy=policy, policy_trainer={"learning_rate": 1e-5})
+        engine, servers = served(config, tmp_path)
+        (tmp_path / "run.yaml").write_text(yaml.safe_dump({**config.model_dump(mode="json"), "engine": engine}))
+        words = [str(tmp_path / "run.yaml")]
+    else:
+        made = checkpoint("qwen3", tmp_path / "model", hidden=64)
+        changes = changes_in(command_in(name, 8)) + made_tiny(name, {"policy": made, "reward_model": made})
+        changes += ["iterations=2", "policy_trainer.learning_rate=1e-5"]
+        config = load_config(GPUS / f"{name}.yaml", changes)
+        engine, servers = served(config, tmp_path)
+        changes += [f"engine.{role}={json.dumps(engine[role])}" for role in ("policy", "judge")]
+        words = [str(GPUS / f"{name}.yaml"), *(f"--set={change}" for change in changes)]
     (tmp_path / "run.py").write_text(IN_PARTS)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command += [str(tmp_path / "run.py"), "train", str(tmp_path / "run.yaml"), "--out", str(tmp_path / config.name)]
+    command += [str(tmp_path / "run.py"), "train", *words, "--out", str(tmp_path / config.name)]
     with serving(*servers):
         ended = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-4000:]

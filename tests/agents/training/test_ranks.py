@@ -18,7 +18,8 @@ import torch
 import yaml
 from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 from accelerate.utils.launch import prepare_multi_gpu_env
-from chat_runs import LORA, settings
+from chat_runs import GPUS, made_tiny
+from families import checkpoint
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
@@ -34,6 +35,7 @@ from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.launch import Launch, launched, must_be_trainable, obstacles
 from rlanything_agents.training.ranks.packing import packed, unpacked
+from rlanything_agents.training.ranks.sharding import read_state
 from rlanything_agents.training.samples import Sample
 from rlanything_task_pools import TaskPool
 
@@ -131,7 +133,7 @@ def together(tmp_path: Path, script: str, *words: str, **more: str) -> list[tupl
         )
         for k in range(2)
     ]
-    heard = [process.communicate(timeout=300) for process in started]
+    heard = [process.communicate(timeout=550) for process in started]
     return [(out, err, process.returncode) for (out, err), process in zip(heard, started, strict=True)]
 
 
@@ -157,7 +159,7 @@ from rlanything_agents.training.ranks.channel import Ranks
 from rlanything_agents.runs.follow import execute
 from rlanything_agents.runs.lead import LeadingTrainer
 ranks = Ranks.join()
-learners = {role: t.learner(sys.argv[2]) for role in ("policy", "judge")}
+learners = {role: t.learner(sys.argv[2]) for role in ("policy", "judge", "third")}
 if ranks.number:
     while (order := ranks.receive())["do"] != "end":
         execute(order, learners[order["role"]], ranks)
@@ -165,6 +167,7 @@ else:
     for role, each in learners.items():
         each.trainer = LeadingTrainer(role, each, ranks)
     t.goes_on(learners["policy"], learners["judge"], Path(sys.argv[1]))
+    t.continues(learners["third"], Path(sys.argv[3]), Path(sys.argv[1]))
     ranks.send({"do": "end"})
     print(learners["policy"].trainer.sharded, "whole again")
 sys.stdout.flush()
@@ -213,6 +216,16 @@ def goes_on(first: Learner, second: Learner, folder: Path) -> None:
         each.save(folder / name)
 
 
+def continues(each: Learner, begun: Path, folder: Path) -> None:
+    """The third update of a learner, after two that another number of processes has made."""
+    each.load(begun / "two")
+    (folder / "loaded").mkdir()
+    each.save(folder / "loaded")  # before its first update it is not sharded yet
+    each.update(samples(3), 1.0)
+    (folder / "mixed").mkdir()
+    each.save(folder / "mixed")
+
+
 def stored(folder: Path) -> dict[str, torch.Tensor]:
     weights: dict[str, torch.Tensor] = load_file(folder / "model.safetensors")
     return weights
@@ -227,8 +240,8 @@ def apart(one: Path, other: Path) -> float:
     """Euclidean distance of the float32 master weights of two bfloat16 learners."""
 
     def masters(folder: Path) -> torch.Tensor:
-        state = torch.load(folder / "learner.pt", weights_only=True)["trainer"]["optimizer"]["state"]
-        return torch.cat([state[number]["master"].flatten() for number in sorted(state)])
+        state = read_state(folder / "optimizer")
+        return torch.cat([state[key].flatten() for key in sorted(state) if key.endswith(".master")])
 
     return float((masters(one) - masters(other)).norm())
 
@@ -236,36 +249,40 @@ def apart(one: Path, other: Path) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_model_in_parts_learns_what_a_whole_one_learns(tmp_path: Path, dtype: str) -> None:
-    """FSDP2 on two processes: weights and optimizer state are stored whole, so that any number of processes
-    goes on from them.
+    """FSDP2 on two processes: each stores its half of the optimizer state, two processes resume bit for bit, and one
+    process resumes what two have stored, and two what one has.
     """
-    for name in ("parts", "whole", "mixed"):
-        (tmp_path / name).mkdir()
-    path = os.pathsep.join(
-        [str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    )
-    (out, err, code), (_, _, followed) = together(tmp_path, SPREAD, str(tmp_path / "parts"), dtype, PYTHONPATH=path)
+    parts, whole = tmp_path / "parts", tmp_path / "whole"
+    parts.mkdir()
+    whole.mkdir()
+    goes_on(learner(dtype), learner(dtype), whole)
+    path = os.pathsep.join([*(str(Path(__file__).parents[k]) for k in range(3)), os.environ.get("PYTHONPATH", "")])
+    words = [str(parts), dtype, str(whole)]
+    (out, err, code), (_, _, followed) = together(tmp_path, SPREAD, *words, PYTHONPATH=path)
     assert (code, followed) == (0, 0), err[-3000:]
     assert out == "True whole again\n"
-    goes_on(learner(dtype), learner(dtype), tmp_path / "whole")
-    mixed = learner(dtype)
-    mixed.load(tmp_path / "parts/two")
-    mixed.update(samples(3), 1.0)
-    mixed.save(tmp_path / "mixed")
-    parts, whole = tmp_path / "parts", tmp_path / "whole"
+    continues(learner(dtype), parts, whole)
+    files = [file.stat().st_size for file in sorted((parts / "two/optimizer").iterdir())]
+    (alone,) = (file.stat().st_size for file in (whole / "two/optimizer").iterdir())
+    assert len(files) == 2
+    assert max(files) < 0.6 * alone, "no process writes for another"
+    for written in (parts, whole):
+        both = [read_state(written / name / "optimizer") for name in ("straight", "resumed")]
+        assert both[0].keys() == both[1].keys()
+        assert all(torch.equal(value, both[1][key]) for key, value in both[0].items())
     for name in ("two", "straight", "resumed"):
         assert {str(weight.dtype) for weight in stored(parts / name).values()} == {f"torch.{dtype}"}
     assert farthest(whole / "straight", whole / "two") > 1e-3
     assert farthest(parts / "handed", parts / "two") == 0.0
     assert farthest(parts / "straight", parts / "resumed") == 0.0
     if dtype == "float32":
-        for name in ("two", "straight", "resumed"):
+        for name in ("two", "straight", "resumed", "mixed"):
             assert farthest(parts / name, whole / name) < 1e-4, name
-        assert farthest(parts / "straight", tmp_path / "mixed") < 1e-4
+        assert farthest(parts / "straight", whole / "mixed") < 1e-4
     else:
         assert apart(parts / "straight", parts / "resumed") == 0.0
         moved = apart(whole / "two", whole / "straight")
-        for one, other in ((parts / "two", whole / "two"), (parts / "straight", tmp_path / "mixed")):
+        for one, other in ((parts / "two", whole / "two"), (parts / "straight", whole / "mixed")):
             assert apart(one, other) < 0.1 * moved, other
 
 
@@ -519,29 +536,28 @@ def test_a_run_of_two_processes_is_the_run_of_one(alone: tuple[Path, Path], tmp_
 
 
 @pytest.mark.slow
-def test_two_processes_train_models_on_one_base(tmp_path: Path) -> None:
-    """Each process has one base; the adapters come out as those of one process."""
-    config = settings(tmp_path / "models", policy={"lora": LORA}, iterations=1, **TRAINERS).model_dump(mode="json")
-    file = tmp_path / "shared.yaml"
-    file.write_text(yaml.safe_dump({**config, "reward_model": {"base": "policy", "max_tokens": 12, "context": 4096}}))
+@pytest.mark.parametrize(("name", "family"), [("qwen2.5-1.5b", "qwen2.5"), ("qwen3-8b", "qwen3")])
+def test_two_processes_train_what_the_files_for_gpus_say(tmp_path: Path, name: str, family: str) -> None:
+    """All weights, or adapters of two models on one base: they come out as those of one process."""
+    made = checkpoint(family, tmp_path / "model")
+    models = {"policy": made} if name == "qwen3-8b" else {"policy": made, "reward_model": made}
+    words = [f"--set={change}" for change in ("engine.kind=transformers", *made_tiny(name, models))]
     found: list[dict[str, torch.Tensor]] = []
     for launcher, runs in ((ALONE, tmp_path / "alone"), (TORCHRUN, tmp_path / "two")):
-        _, err, code = ended(start(launcher, file, runs))
+        _, err, code = ended(start(launcher, GPUS / f"{name}.yaml", runs, *words))
         assert code == 0, err[-3000:]
-        stored = runs / "chat" / "checkpoints" / "0001"
+        stored = runs / name / "checkpoints" / "0001"
         found.append(
             {
-                f"{role}.{name}": weight
+                f"{role}.{key}": weight
                 for role in ("policy", "judge")
-                for name, weight in load_file(stored / role / "adapter_model.safetensors").items()
+                for key, weight in load_file(next((stored / role).glob("*model.safetensors"))).items()
             }
         )
     one, two = found
     assert one.keys() == two.keys()
-    assert all(
-        any(weight.any() for name, weight in one.items() if name.startswith(role)) for role in ("policy", "judge")
-    )
-    assert max(float((weight - two[name]).abs().max()) for name, weight in one.items()) < 1e-5
+    assert all(any(weight.any() for key, weight in one.items() if key.startswith(role)) for role in ("policy", "judge"))
+    assert max(float((weight - two[key]).abs().max()) for key, weight in one.items()) < 1e-5
 
 
 @pytest.mark.slow

@@ -350,18 +350,18 @@ def test_resumed_run_equals_straight_run(tokenizer, fresh, dtype, tmp_path):
 
     first = SampleTrainer(broken, tokenizer, config)
     first.update(made[0])
-    torch.save({"model": broken.state_dict(), "trainer": first.state_dict()}, tmp_path / "state.pt")
-    saved = torch.load(tmp_path / "state.pt", weights_only=True)
+    first.save(tmp_path)
+    saved = copy.deepcopy(broken.state_dict())
     resumed = build_model(seed=99).to(base.dtype)
-    resumed.load_state_dict(saved["model"])
+    resumed.load_state_dict(saved)
     torch.manual_seed(1234)
     second = SampleTrainer(resumed, tokenizer, config)
-    second.load_state_dict(saved["trainer"])
+    second.load(tmp_path)
     for samples in made[1:]:
         second.update(samples)
     assert distance(straight, resumed) == 0.0
     wrong = SampleTrainer(copy.deepcopy(base), tokenizer, config)
-    wrong.model.load_state_dict(saved["model"])
+    wrong.model.load_state_dict(saved)
     wrong.update(made[1])
     wrong.update(made[2])
     assert distance(straight, wrong.model) > 0.0
@@ -379,17 +379,18 @@ def test_an_optimizer_that_rests_goes_on(tokenizer, dtype, monkeypatch):
     assert distance(trainers[0].model, trainers[1].model) == 0.0
     monkeypatch.setattr("rlanything_agents.training.trainer.HOST", torch.device("meta"))
     trainers[1].rest()
-    states = trainers[1].state_dict()["optimizer"]["state"].values()
-    away = {name: value.device.type for state in states for name, value in state.items()}
+    state = trainers[1].state_dict()
+    away = {key.rpartition(".")[2]: value.device.type for key, value in state.items() if key != "updates"}
     rounded = {"master": "meta"} if dtype == "bfloat16" else {}
     assert away == {"step": "cpu", "exp_avg": "meta", "exp_avg_sq": "meta", **rounded}
     assert {weight.device.type for weight in trainers[1].model.parameters()} == {"cpu"}
 
 
-def test_state_before_the_first_update(tokenizer):
+def test_state_before_the_first_update(tokenizer, tmp_path):
     trainer = SampleTrainer(build_model(), tokenizer, TrainerConfig())
     other = SampleTrainer(build_model(), tokenizer, TrainerConfig())
-    other.load_state_dict(trainer.state_dict())
+    trainer.save(tmp_path)
+    other.load(tmp_path)
     made = rows(build_trajectories(build_model()))
     assert trainer.update(made).loss == other.update(made).loss
 
@@ -401,7 +402,7 @@ def test_optimizer_is_kept_or_fresh(tokenizer):
         trainer = SampleTrainer(build_model(), tokenizer, TrainerConfig(fresh_optimizer=fresh, optimizer_steps=2))
         for _ in range(3):
             trainer.update(made)
-        steps[fresh] = {int(s["step"]) for s in trainer.state_dict()["optimizer"]["state"].values()}
+        steps[fresh] = {int(value) for key, value in trainer.state_dict().items() if key.endswith(".step")}
     assert steps == {False: {6}, True: {2}}
 
 
@@ -413,8 +414,7 @@ def test_fresh_moments_keep_the_steps_of_rounded_weights(tokenizer):
     made = rows(build_trajectories(build_model()))
     for _ in range(5):
         trainer.update(made)
-    masters = [state["master"] for state in trainer.state_dict()["optimizer"]["state"].values()]
-    norm = masters[-1]  # weights without decay are the last group, and this norm is its end
+    norm = trainer.state_dict()["model.norm.weight.master"]
     assert torch.equal(model.model.norm.weight, before)  # 1, whose neighbours are 0.004 and 0.008 away
     assert (norm - 1).abs().max() == pytest.approx(5 * 2e-5, rel=0.05)
 
@@ -645,7 +645,7 @@ def two_updates(settings):
 
 def masters(trainer):
     """Float32 master weights of a trainer as one vector."""
-    return torch.cat([entry["master"].flatten() for entry in trainer.state_dict()["optimizer"]["state"].values()])
+    return torch.cat([value.flatten() for key, value in trainer.state_dict().items() if key.endswith(".master")])
 
 
 @pytest.mark.slow

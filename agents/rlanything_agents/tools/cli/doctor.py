@@ -87,7 +87,7 @@ def show_findings(findings: Iterable[Finding], as_json: bool) -> bool:
     for finding in findings:
         healthy &= finding.good is not False
         head = Text(f"{_STATES[finding.good]:8}", style=_STYLES[finding.good])
-        out.print(Text.assemble(head, f"{printable(finding.topic, 60):22} ", plain_text(finding.said)), soft_wrap=True)
+        out.print(Text.assemble(head, f"{printable(finding.topic, 120):22} ", plain_text(finding.said)), soft_wrap=True)
         if finding.remedy and not finding.good and finding.remedy not in remedies:
             remedies.add(finding.remedy)
             out.print(Text.assemble(" " * 8, "→ ", plain_text(finding.remedy, style="cyan")), soft_wrap=True)

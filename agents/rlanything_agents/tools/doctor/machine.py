@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
-from rlanything_agents.engines.shared_memory import memory_of_machine
+from rlanything_agents.engines.shared_memory import LARGER, memory_of_machine, room
 from rlanything_envs.osworld.desktop.doctor import Finding
 from rlanything_task_pools import domain_names, get_domain
 from rlanything_verifiers.installed import DISTRIBUTION, install
@@ -24,6 +24,8 @@ __all__ = ["examine_environments", "examine_machine", "human", "ready"]
 LEAST_DISK = 2 << 30
 LEAST_MEMORY = 2 << 30
 """Bytes below which the quickstart may fail."""
+LEAST_SHARED = 1 << 30
+"""Bytes that a container's shared memory does not have by default, and weights of SmolLM2 and its judge need."""
 EXTRAS = "extras"
 """Topic of the finding that lists the complete extras."""
 _DEVELOPMENT = ("dev", "docs")
@@ -37,7 +39,7 @@ def examine_machine(desktop: bool = True) -> Iterator[Finding]:
         desktop: Also start a desktop for a moment.
     """
     checks: tuple[Callable[[], Iterator[Finding]], ...] = (
-        _python, _extras, _memory, _disk, _gpu, _sandbox, _games, lambda: _desktop(desktop),
+        _python, _extras, _memory, _shared_memory, _disk, _gpu, _sandbox, _games, lambda: _desktop(desktop),
     )  # fmt: skip
     for check in checks:
         yield from check()
@@ -102,6 +104,15 @@ def _memory() -> Iterator[Finding]:
     yield Finding(
         "memory", True if free >= LEAST_MEMORY else None, message, "" if free >= LEAST_MEMORY else "end something"
     )
+
+
+def _shared_memory() -> Iterator[Finding]:
+    """Room for weights on their way to vLLM; `train --dry-run` compares it with the models of a run."""
+    free = room()
+    good = free is not None and free >= LEAST_SHARED
+    message = "none that this user can write to" if free is None else f"{human(free)} free"
+    remedy = "" if good else f"{LARGER}: weights for vLLM go through the disk otherwise"
+    yield Finding("shared memory", good or None, message, remedy)
 
 
 def _disk() -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import pickle
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.manifest import damage
 from rlanything_agents.runs.stored.episodes import read_episodes
 from rlanything_agents.runs.stored.folder import MAX_JSON
+from rlanything_agents.training.update import OPTIMIZER
 from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.log import read_log
 from rlanything_envs.osworld.desktop.doctor import Finding
@@ -29,10 +29,10 @@ __all__ = ["examine_run"]
 MODELS = ("policy", "judge")
 ADAPTERS = "adapter_"
 """Prefix of the files of a model of which only adapters are trained."""
+FIRST = f"{OPTIMIZER}/shard-00001-model-00001-of-00001.safetensors"
+"""The file of every optimizer state of a small model."""
 AGAIN = "none is needed: the command of this run does the stage again"
 TAKEN = "none is needed: the command of this run takes the rows of its checkpoint"
-LEARNER = frozenset({"trainer"})
-"""Keys of a stored learner."""
 
 
 def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
@@ -208,7 +208,8 @@ def _models(place: Path, topic: str) -> Iterator[Finding]:
         adapters = (place / role / f"{ADAPTERS}config.json").exists()
         settings = f"{ADAPTERS}config.json" if adapters else "config.json"
         weights = [file.name for file in sorted((place / role).glob("*.safetensors"))] or ["model.safetensors"]
-        checks = [(settings, _settings), *((name, _weights) for name in weights), ("learner.pt", _learner)]
+        weights += [f"{OPTIMIZER}/{file.name}" for file in sorted((place / role / OPTIMIZER).glob("*"))] or [FIRST]
+        checks = [(settings, _settings), *((name, _weights) for name in weights)]
         for name, check in checks:
             file = place / role / name
             try:
@@ -282,19 +283,6 @@ def _weights(file: Path) -> int:
             if not torch.isfinite(tensors.get_tensor(name)).all():
                 raise ValueError(f"{name} holds numbers that are not finite")
     return len(names)
-
-
-def _learner(file: Path) -> int:
-    """Check the optimizer; only tensors and plain data are unpickled."""
-    import torch
-
-    try:
-        state = torch.load(file, weights_only=True, map_location="cpu")
-    except pickle.UnpicklingError:
-        raise ValueError("more than tensors and plain data are in it; it is not loaded") from None
-    if not isinstance(state, Mapping) or LEARNER - set(state):
-        raise ValueError("it is not the state of a learner")
-    return 0
 
 
 def _pool(path: Path, topic: str, proofs: bool) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, ConfigError, Part, RunConfig, SharedConfig
+from rlanything_agents.engines.shared_memory import LARGER, fits_in_memory, room
 from rlanything_agents.models.checkpoint import check_attention, checkpoint_source
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.runs.checkpoints import Checkpoints
@@ -187,9 +188,27 @@ def _memory(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
         limit = "" if phase.limit is None else f" of {human(phase.limit)}"
         remedy = "" if fits else "a smaller model or context, `lora`, `checkpointing: true`, or FSDP2 on more GPUs"
         yield Finding(f"memory: {phase.name}", fits, f"{human(phase.total)}{limit}: {parts}; {phase.note}", remedy)
+    for model in models:
+        trainer = model.trainer
+        if trainer is not None and model.context > trainer.micro_batch_tokens:
+            row = model.learns(trainer, 0.0, None, model.context).parts["micro-batch"]
+            message = (
+                f"{trainer.micro_batch_tokens:,}; a prompt with its answer may have {model.context:,} (`context`): a "
+                f"longer row than a micro-batch is a pass of its own, with up to {human(row)} of activations and logits"
+            )
+            remedy = "a lower `context`, or as many tokens; `checkpointing: true` keeps fewer activations"
+            yield Finding(f"{model.role}_trainer.micro_batch_tokens", None, message, remedy)
+    handed = [model.handed for model in models] if config.engine.kind != "transformers" else []
+    transit = sum(handed) + (max(handed, default=0.0) if launched().strategy == "fsdp" else 0.0)
+    inside = fits_in_memory(transit)
+    if handed:
+        message = f"{human(transit)} of weights on their way to vLLM, {human(room() or 0)} free in /dev/shm"
+        remedy = "" if inside else f"{LARGER}: they go through the disk after each update otherwise"
+        yield Finding("shared memory", inside or None, message, remedy)
     parent = _nearest(folder.path)
     episodes = config.iterations * config.rollout.tasks * config.rollout.rollouts
     need = sum(model.stored for model in models) * (Checkpoints.KEPT + 1) + episodes * EPISODES_DISK
+    need += 0.0 if inside else transit
     free = shutil.disk_usage(parent).free
     message = f"{human(need)} for checkpoints and records, {human(free)} free in {parent}"
     yield Finding("disk", free >= need, message, "" if free >= need else "make room, or another --out")

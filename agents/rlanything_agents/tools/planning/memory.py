@@ -155,10 +155,12 @@ class Planned:
         self.seen = self.screens * _screen_tokens(config) if self.screens else 0
         answer, context = (own.max_tokens, own.context) if own else (MAX_ANSWER, 4096)
         self.longest = min(self.seen + _longest(config, answer), context)
+        self.context = context if own else self.longest
         self.stepped = self.width if self.adapters is None else 4
         self.learning = self.shape.parameters - self.frozen if self.adapters is None else self.adapters
         self.optimizer = self.shape.optimizer_bytes(self.stepped, self.learning) if trainer else 0.0
-        self.stored = self.optimizer + (self.weights if self.adapters is None else 4 * self.adapters)
+        self.handed = self.weights if self.adapters is None else 4 * self.adapters
+        self.stored = self.optimizer + self.handed
 
     def writes(self, config: RunConfig, limit: float | None) -> Phase:
         """Generation: of all sequences at once, or of one in an engine that lets others wait."""
@@ -174,9 +176,9 @@ class Planned:
         seen = f", {self.seen:,} of {self.screens} screens" if self.seen else ""
         return Phase(f"{self.role} writes", parts, limit, f"{many} sequences of {self.longest:,} tokens{seen}")
 
-    def learns(self, trainer: TrainerConfig, other: float, limit: float | None) -> Phase:
-        """An update, with so many bytes of the other model in memory."""
-        shape, launch, tokens = self.shape, launched(), max(self.longest, trainer.micro_batch_tokens)
+    def learns(self, trainer: TrainerConfig, other: float, limit: float | None, tokens: int = 0) -> Phase:
+        """An update, with so many bytes of the other model in memory, and a row of so many tokens at least."""
+        shape, launch, tokens = self.shape, launched(), max(tokens, self.longest, trainer.micro_batch_tokens)
         cards = launch.size if launch.strategy == "fsdp" else 1
         stepped, here = (4 if cards > 1 else self.stepped), 0 if launch.offload else 1
         learning = self.learning

@@ -1,29 +1,38 @@
-"""Weights and optimizer state of a model that is sharded over the training processes (FSDP2): gathering and sharding.
+"""Weights of a model that is sharded over the training processes (FSDP2), and the optimizer state of any model on disk.
 
-All processes must call each of these functions together: each process holds a shard. Weights of lower precision are
-sharded as float32 master weights. Gathered they are as `MasterAdamW` has them: rounded in the model, and as the entry
-``master`` of the optimizer state.
+An optimizer state is a flat table of tensors, such as ``lm_head.weight.exp_avg``. ``torch.distributed.checkpoint``
+stores it as safetensors: each process writes and reads what it holds, and any number of processes can read what any
+other number has written. Weights of lower precision are sharded as float32 master weights; the table has them as the
+entry ``master``, as that of `MasterAdamW` in a single process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.checkpoint.state_dict import (
-    StateDictOptions,
-    get_model_state_dict,
-    get_optimizer_state_dict,
-    set_model_state_dict,
-    set_optimizer_state_dict,
-)
+from safetensors import SafetensorError
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
+from torch.distributed.tensor import DTensor
 
-__all__ = ["average_gradients", "shard_optimizer", "whole_optimizer", "whole_weights"]
+from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.training.errors import TrainingError
+from rlanything_agents.training.ranks.channel import ProcessLost, detecting_loss
+from rlanything_agents.training.ranks.launch import launched
 
-WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
-FROM_FIRST = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+__all__ = ["average_gradients", "optimizer_state", "read_state", "restore", "whole_weights", "write_state"]
+
+PART = 2**32
+"""Most bytes of a file, summed over the processes: each has a second copy of its part of a file while it writes it."""
 
 
 def average_gradients(model: torch.nn.Module) -> None:
@@ -34,79 +43,171 @@ def average_gradients(model: torch.nn.Module) -> None:
             weight.grad /= dist.get_world_size()
 
 
-def whole_weights(model: torch.nn.Module, dtype: torch.dtype | None = None) -> dict[str, Any]:
-    """Gather all weights by name, on the CPU of the first process; empty in the others.
+def whole_weights(shards: Mapping[str, torch.Tensor], dtype: torch.dtype | None = None) -> dict[str, torch.Tensor]:
+    """Gather weights by name, on the CPU of the first process; empty in the others. All processes call it together.
 
     Args:
-        model: Sharded model.
-        dtype: Precision to round them to; None leaves them as they are.
+        shards: Weights of a sharded model, as its ``state_dict``.
+        dtype: Precision to round them to, before they are gathered; None leaves them as they are.
     """
-    weights: dict[str, Any] = get_model_state_dict(model, options=WHOLE)
-    return {name: weight.to(dtype) for name, weight in weights.items()}
+    whole: dict[str, torch.Tensor] = {}
+    for name, weight in shards.items():
+        if isinstance(weight, DTensor):  # shards in the host's memory travel as those of a GPU
+            moved: Any = weight.to(weight.device_mesh.device_type, dtype or weight.dtype)
+            weight = moved.full_tensor()
+        if dist.get_rank() == 0:
+            whole[name] = weight.to("cpu", dtype or weight.dtype)
+    return whole
 
 
-def whole_optimizer(model: torch.nn.Module, optimizer: torch.optim.Optimizer, masters: bool = False) -> dict[str, Any]:
-    """Gather the ``optimizer.state_dict()`` of a single process, in the first process; empty in the others.
+def optimizer_state(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, masters: bool = False
+) -> dict[str, torch.Tensor]:
+    """Optimizer state of a model as a table; the tensors are those of the optimizer, shards where the model is sharded.
 
     Args:
-        model: Sharded model.
-        optimizer: Optimizer of its shards.
-        masters: Whether the shards are float32 master weights of a model of lower precision.
+        model: The model.
+        optimizer: Optimizer of its weights.
+        masters: Whether the weights are shards of float32 master weights.
     """
-    state: dict[str, Any] = get_optimizer_state_dict(model, optimizer, options=WHOLE)
-    weights = whole_weights(model) if masters else {}
-    number = {name: place for place, name in enumerate(_names(model, optimizer))}
-    return {
-        "state": {
-            number[name]: {**entry, "master": weights[name]} if masters else entry
-            for name, entry in state.get("state", {}).items()
-        },
-        "param_groups": [
-            {**group, "params": [number[name] for name in group["params"]]} for group in state.get("param_groups", [])
-        ],
-    }
+    state: dict[str, torch.Tensor] = {}
+    for name, weight in _learning(model, optimizer).items():
+        entries = {**optimizer.state.get(weight, {}), **({"master": weight.detach()} if masters else {})}
+        state |= {f"{name}.{entry}": value for entry, value in entries.items()}
+    return state
 
 
-def shard_optimizer(
-    model: torch.nn.Module,
-    optimizer: torch.optim.Optimizer,
-    state: Mapping[str, Any],
-    *,
-    masters: bool = False,
-    moments: bool = True,
-) -> None:
-    """Distribute an optimizer state of `whole_optimizer` over the processes.
+def restore(model: torch.nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, torch.Tensor]) -> None:
+    """Load a table of `optimizer_state` into an optimizer; other keys than those of weights are ignored.
+
+    Raises:
+        ValueError: The table is that of another model.
+    """
+    learning = _learning(model, optimizer)
+    number = {name: place for place, name in enumerate(learning)}
+    entries: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in state.items():
+        name, _, entry = key.rpartition(".")
+        if not name or (entry == "master" and isinstance(value, DTensor)):  # the weight itself, see `read_state`
+            continue
+        if name not in learning or (value.ndim and value.shape != learning[name].shape):
+            raise ValueError(f"{key} of {list(value.shape)} is of another model")
+        entries.setdefault(number[name], {})[entry] = value
+    if entries:
+        optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def write_state(folder: Path, state: Mapping[str, torch.Tensor], *, together: bool = False) -> None:
+    """Store a table.
 
     Args:
-        model: Sharded model; its weights become the state's master weights.
-        optimizer: Optimizer of its shards.
-        state: Whole state in the first process; empty in the others.
-        masters: Whether the shards are float32 master weights of a model of lower precision.
-        moments: Whether the optimizer gets the state's moments, or starts without any.
+        folder: An existing folder.
+        state: The table.
+        together: Whether all processes call this, each with its shards; otherwise this process stores all of it alone.
+
+    Raises:
+        TrainingError: The folder is not there in another process: its machine has another file system.
+        OSError: It cannot be written.
     """
-    names = _names(model, optimizer)
-    entries = {names[place]: dict(entry) for place, entry in state.get("state", {}).items()}
-    exact = {name: entry.pop("master") for name, entry in entries.items() if "master" in entry}
-    if masters:
-        own = dict(model.named_parameters(remove_duplicate=False))
-        by_id = {id(own[name]): master for name, master in exact.items()}  # tied weights have two names
-        weights = whole_weights(model)
-        exact = {name: by_id.get(id(own.get(name)), weight) for name, weight in weights.items()}
-        set_model_state_dict(model, exact, options=FROM_FIRST)
-    if not moments:
-        return
-    whole: dict[str, Any] = {}
-    if state:
-        whole = {
-            "state": entries,
-            "param_groups": [
-                {**group, "params": [names[place] for place in group["params"]]} for group in state["param_groups"]
-            ],
-        }
-    set_optimizer_state_dict(model, optimizer, whole, options=FROM_FIRST)
+    files, number, size = dict[str, int](), 1, 0
+    for name, value in state.items():
+        size += value.numel() * value.element_size()
+        if size > PART and files:
+            number, size = number + 1, value.numel() * value.element_size()
+        files[name] = number
+    writer = _Writer(str(folder), files, save_distributed=True)
+    with _first_failure():
+        save(dict(state), storage_writer=writer, process_group=_gloo() if together else None, no_dist=not together)
 
 
-def _names(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
-    """Names of the parameters of an optimizer, in its order."""
+def read_state(
+    folder: Path, shards: Mapping[str, torch.Tensor] | None = None, *, only: str = ""
+) -> dict[str, torch.Tensor]:
+    """Read a table of `write_state`.
+
+    Args:
+        folder: The folder.
+        shards: Weights by name of a sharded model. All processes call this together then, and each reads the part of
+            each tensor that it holds of the weight; the entries ``master`` become the weights themselves.
+        only: End of the keys that are read.
+
+    Raises:
+        CheckpointError: Files are missing or broken, or are those of another model.
+    """
+    reader = HuggingFaceStorageReader(str(folder))
+    state: dict[str, torch.Tensor] = {}
+    try:
+        table: dict[str, Any] = reader.read_metadata().state_dict_metadata
+        for key, stored in table.items():
+            name, _, entry = key.rpartition(".")
+            if sum(chunk.sizes.numel() for chunk in stored.chunks) != stored.size.numel():
+                raise ValueError(f"parts of {key} are missing")
+            if not key.endswith(only):
+                continue
+            if shards is None or not len(stored.size):
+                state[key] = torch.empty(stored.size, dtype=stored.properties.dtype)
+            else:
+                weight = shards[name].detach()
+                state[key] = weight if entry == "master" else torch.zeros_like(weight)
+        if not state and not only.startswith("."):
+            raise ValueError("nothing is in it")
+        if not state:
+            return state
+        group = None if shards is None else _gloo()
+        with detecting_loss(), _first_failure():
+            load(state, storage_reader=reader, process_group=group, no_dist=shards is None)
+    except ProcessLost:
+        raise
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        ArithmeticError,
+        TypeError,
+        RuntimeError,
+        AssertionError,
+        SafetensorError,
+    ) as error:
+        raise CheckpointError(
+            f"{folder} holds no optimizer state of this model ({type(error).__name__}: {str(error)[:200]}): go back a "
+            "checkpoint"
+        ) from error
+    return state
+
+
+class _Writer(HuggingFaceStorageWriter):
+    """Writer into a folder that the first process has made."""
+
+    def prepare_local_plan(self, plan: Any) -> Any:
+        """Raise in all processes where one does not see the folder, instead of making another one there."""
+        if not Path(self.path).is_dir():
+            raise TrainingError(
+                f"training process {launched().number} does not see {self.path}: each writes its part of a "
+                "checkpoint (FSDP), so --out must be a folder that all machines share"
+            )
+        return super().prepare_local_plan(plan)
+
+
+@contextmanager
+def _first_failure() -> Iterator[None]:
+    """Raise the error of the first process that failed, in all of them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="torch.distributed is disabled", category=UserWarning)
+        try:
+            yield
+        except CheckpointException as error:
+            _, (cause, _) = min(error.failures.items(), key=lambda item: item[0])
+            raise cause from error
+
+
+@functools.cache
+def _gloo() -> dist.ProcessGroup:
+    """Group in which plans are exchanged: on processors, whatever the models are on."""
+    group: dist.ProcessGroup = dist.new_group(backend="gloo")
+    return group
+
+
+def _learning(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, torch.nn.Parameter]:
+    """Weights of an optimizer by name, in its order."""
     names = {id(weight): name for name, weight in model.named_parameters()}
-    return [names[id(weight)] for group in optimizer.param_groups for weight in group["params"]]
+    return {names[id(weight)]: weight for group in optimizer.param_groups for weight in group["params"]}

@@ -19,6 +19,7 @@ from rlanything_agents.runs.stopping import RunStopped
 from rlanything_agents.runs.train import train
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.doctor import examine_run
+from rlanything_agents.tools.doctor.run import FIRST
 from rlanything_task_pools import TaskPool
 
 
@@ -96,7 +97,7 @@ slow = partial(pytest.param, marks=pytest.mark.slow)
     ("breaking", "broken", "said"),
     [
         (flip("checkpoints/0002/policy/model.safetensors"), "0002/policy/model", "going on after iteration 1"),
-        slow(cut("checkpoints/0002/judge/learner.pt"), "0002/judge/learner.pt", "0002/judge/learner.pt: it has"),
+        slow(cut(f"checkpoints/0002/judge/{FIRST}"), f"0002/judge/{FIRST}", f"0002/judge/{FIRST}: it has"),
         slow(flip("checkpoints/0002/pool.sqlite"), "0002/pool.sqlite", "0002/pool.sqlite: its content has changed"),
         (garbage("pool.sqlite"), "pool.sqlite", ""),
         (no_row, "metrics.jsonl", ""),

@@ -25,6 +25,7 @@ from rlanything_agents.runs.train import train
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.doctor import Finding, examine_environments, examine_machine, examine_run, ready
 from rlanything_agents.tools.doctor.machine import _extras
+from rlanything_agents.tools.doctor.run import FIRST
 from rlanything_agents.training.audit import SAMPLED, kept, read_samples, store_samples
 from rlanything_agents.training.samples import Sample
 from rlanything_verifiers.installed import install
@@ -189,7 +190,7 @@ def other_rows(run: Path) -> None:
         (missing("trajectories/0002.jsonl.gz"), "trajectories/0002.jsonl.gz"),
         (missing("checkpoints/0002/policy/model.safetensors"), "checkpoints/0002/policy/model.safetensors"),
         (cut("checkpoints/0001/judge/model.safetensors"), "checkpoints/0001/judge/model.safetensors"),
-        (cut("checkpoints/0002/judge/learner.pt"), "checkpoints/0002/judge/learner.pt"),
+        (cut(f"checkpoints/0002/judge/{FIRST}"), f"checkpoints/0002/judge/{FIRST}"),
         (missing("checkpoints/0002/policy/config.json"), "checkpoints/0002/policy/config.json"),
         (not_finite, "checkpoints/0002/judge/model.safetensors"),
         (missing("checkpoints/0002/pool.sqlite"), "checkpoints/0002/pool.sqlite"),
@@ -197,7 +198,7 @@ def other_rows(run: Path) -> None:
         (another_task, "pool.sqlite"),
         (cut("config.json"), "config.json"),
         (cut("stages/before.json", 3), "stages/before.json"),
-        (missing("stages/warm_start/policy/learner.pt"), "stages/warm_start/policy/learner.pt"),
+        (missing(f"stages/warm_start/policy/{FIRST}"), f"stages/warm_start/policy/{FIRST}"),
         (other_rows, "metrics.jsonl"),
     ],
 )
@@ -225,9 +226,9 @@ class Payload:
     "how", [lambda value, file: torch.save(value, file), lambda v, f: f.write_bytes(pickle.dumps(v, protocol=2))]
 )
 def test_nothing_untrusted_is_unpickled(run: Path, tmp_path: Path, how: Callable[[Any, Path], Any]) -> None:
-    how({"trainer": Payload(tmp_path / "ran")}, run / "checkpoints/0002/policy/learner.pt")
+    how({"trainer": Payload(tmp_path / "ran")}, run / "checkpoints/0002/policy" / FIRST)
     (finding,) = broken(run)
-    assert "not loaded" in finding.said
+    assert "header" in finding.said
     assert not (tmp_path / "ran").exists()
 
 

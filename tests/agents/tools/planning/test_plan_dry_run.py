@@ -9,18 +9,20 @@ from typing import Any
 
 import pytest
 import yaml
+from chat_runs import GPUS, changes_in, command_in
 from families import checkpoint
-from transformers import Qwen3VLConfig
+from transformers import Qwen2Config, Qwen3Config, Qwen3VLConfig
 from typer.testing import CliRunner
 
 from rlanything_agents.config import RunConfig, load_config
+from rlanything_agents.engines import shared_memory
 from rlanything_agents.feedback import PRESETS
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.planning import memory, pilot
 from rlanything_agents.tools.planning.checks import dry_run
 from rlanything_agents.tools.planning.pilot import estimate
-from rlanything_agents.training.ranks.launch import Launch, obstacles
+from rlanything_agents.training.ranks.launch import Launch, launched, obstacles
 
 ROOT = Path(__file__).resolve().parents[4]
 PAPER = sorted((ROOT / "configs" / "paper").glob("*.yaml"))
@@ -257,6 +259,80 @@ def test_the_published_values() -> None:
     assert osworld.rollout.history == 2, "the last 3 screens"
     assert osworld.environment_arguments["relative_coordinates"] == 1000
     assert (coding.feedback.policy_band, coding.feedback.judge_band) == ((0.2, 0.8), (0.2, 0.8))
+
+
+CARD = 80e9
+"""Bytes of the card that configs/gpu is for."""
+QWENS: dict[str, Any] = {
+    "qwen2.5-1.5b": Qwen2Config(hidden_size=1536, num_hidden_layers=28, num_attention_heads=12, num_key_value_heads=2,
+                                intermediate_size=8960, vocab_size=151936, tie_word_embeddings=True),
+    "qwen3-8b": Qwen3Config(hidden_size=4096, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8,
+                            head_dim=128, intermediate_size=12288, vocab_size=151936),
+}  # fmt: skip
+"""Published sizes (``config.json`` of Qwen/Qwen2.5-1.5B-Instruct and Qwen/Qwen3-8B)."""
+
+
+@pytest.mark.parametrize("cards", [1, 8])
+@pytest.mark.parametrize("name", QWENS)
+def test_configurations_for_gpus_fit_their_cards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, cards: int
+) -> None:
+    """As the command in the file starts them, with the shapes of the real models."""
+    QWENS[name].save_pretrained(tmp_path)
+    config = launched_as(name, cards, str(tmp_path), monkeypatch)
+    launch = launched()
+    assert (launch.size, launch.strategy) == {
+        1: (1, ""),
+        8: (6, "fsdp" if name == "qwen3-8b" else ""),
+    }[cards]
+    assert list(obstacles(config, launch)) == []
+    monkeypatch.setattr(memory, "available", lambda: CARD)
+    models = memory.planned(config)
+    phases = {phase.name: phase.total for phase in memory.phases(config, models) if phase.limit}
+    assert {"policy learns", "judge learns"} <= set(phases)
+    assert max(phases.values()) < 0.8 * CARD
+    if cards == 1:
+        assert max(total for phase, total in phases.items() if phase.endswith("writes")) < 0.4 * CARD
+    for model in models:
+        assert model.trainer is not None
+        assert model.longest < model.context == model.trainer.micro_batch_tokens
+
+
+def launched_as(name: str, cards: int, model: str, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
+    """Settings of a command in the comments of a file of configs/gpu, with another model; as its first process."""
+    command = command_in(name, cards)
+    if cards > 1:
+        monkeypatch.setenv("WORLD_SIZE", command[command.index("--num_processes") + 1])
+        monkeypatch.setenv("RANK", "0")
+        monkeypatch.setenv("ACCELERATE_USE_FSDP", str("configs/accelerate/fsdp2.yaml" in command).lower())
+    changes = [change.replace("Qwen/Qwen3-8B", model) for change in changes_in(command)]
+    keys = ("policy",) if name == "qwen3-8b" else ("policy", "reward_model")
+    return load_config(GPUS / f"{name}.yaml", [*changes, *(f"{key}.checkpoint={model}" for key in keys)])
+
+
+def test_rows_longer_than_a_micro_batch_and_weights_without_shared_memory_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    QWENS["qwen3-8b"].save_pretrained(tmp_path)
+    config = launched_as("qwen3-8b", 8, str(tmp_path), monkeypatch)
+    trainer = config.policy_trainer.model_copy(update={"micro_batch_tokens": 4096})
+    config = config.model_copy(update={"policy_trainer": trainer})
+
+    def found() -> dict[str, Any]:
+        return {finding.topic: finding for finding in dry_run(config, RunFolder(tmp_path / "run"))}
+
+    monkeypatch.setattr(shared_memory, "memory_of_machine", lambda: (10**12, 10**12))
+    monkeypatch.setattr(shared_memory, "room", lambda: 10**11)
+    said = found()
+    assert said["shared memory"].good, "three times the 16 GB of a model, one of them while it is gathered"
+    assert said["policy_trainer.micro_batch_tokens"].good is None
+    assert "8,192 (`context`)" in said["policy_trainer.micro_batch_tokens"].said
+    assert "judge_trainer.micro_batch_tokens" not in said
+    monkeypatch.setattr(shared_memory, "room", lambda: 64 << 20)
+    less = found()
+    assert less["shared memory"].good is None
+    assert "--shm-size" in less["shared memory"].remedy
+    assert less["disk"].said != said["disk"].said, "they go through the disk"
 
 
 def test_memory_of_the_papers_model_that_sees(tmp_path: Path) -> None:
