@@ -1,7 +1,8 @@
-"""Reference pages made from the code itself when the site is built, so that they cannot say anything else."""
+"""Pages made from the code itself when the site is built, so that they cannot say anything else."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,10 @@ import schema_pages
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-__all__ = ["on_config", "on_files"]
+__all__ = ["on_config", "on_files", "on_page_markdown"]
+
+_DOCSTRING = re.compile(r"^<!-- docstring: (\S+) -->$", re.MULTILINE)
+_EXAMPLE = re.compile(r"^```python\n.*?^```\n+", re.MULTILINE | re.DOTALL)
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/cli.md": schema_pages.command_line,
@@ -36,6 +40,19 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", "", *_listed(config.nav or [], files)]
     files.append(File.generated(config, "llms.txt", content="\n".join(lines) + "\n"))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put the sections of a class's docstring where a page names the class (hook of mkdocs); the page has examples."""
+    return _DOCSTRING.sub(lambda found: _sections(found[1]), markdown)
+
+
+def _sections(path: str) -> str:
+    docstring = api_pages.read(path).docstring
+    if docstring is None:
+        raise LookupError(f"{path} has no docstring")
+    _, heading, text = docstring.value.partition("## Description")
+    return _EXAMPLE.sub("", heading + text)
 
 
 def _listed(nav: list[Any], files: Files, level: int = 2) -> Iterator[str]:
