@@ -88,6 +88,29 @@ def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reque
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=_name(page))
+        for page in PAGES
+        if page.needs not in (None, CORE) and page.environment is None and any(block.runs for block in page.blocks)
+    ],
+)
+def test_a_page_needs_no_more_than_it_says(page: Page, tmp_path: Path) -> None:
+    """Each process of the page finds the packages that it names, what they require, and no others."""
+    path = [str(ROOT / "tests" / "docs" / "only"), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "docs" / "doc_runner.py"), str(page.path), str(tmp_path)],
+        env={**os.environ, "ONLY": str(page.needs), "PYTHONPATH": os.pathsep.join(filter(None, path))},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+
+
 def test_each_page_with_code_says_under_its_title_what_it_needs() -> None:
     pages = [
         page for page in PAGES if page.blocks and page.path.name != "README.md" and "reference" not in page.path.parts

@@ -169,7 +169,7 @@ def test_another_configuration_does_not_take_the_folder(
         run(config.model_copy(update={"seed": 6}), path)
 
 
-def test_a_killed_run_reaches_the_same_state(
+def test_a_stopped_and_killed_run_reaches_the_same_state(
     finished: tuple[Path, dict[str, Any]],
     config: RunConfig,
     tiny_file: Path,
@@ -178,15 +178,19 @@ def test_a_killed_run_reaches_the_same_state(
 ) -> None:
     path, summary = finished
     command = ["-m", "rlanything_agents", "train", str(tiny_file), "--out", str(tmp_path / "tiny")]
-    process = preloaded.start(*command)
     metrics = tmp_path / "tiny" / "metrics.jsonl"
-    deadline = time.monotonic() + 300
-    while not (metrics.exists() and metrics.read_text().count("\n") >= 1):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline, "the run never came to its first iteration"
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    for iterations, number in ((1, signal.SIGTERM), (2, signal.SIGKILL)):
+        process = preloaded.start(*command)
+        deadline = time.monotonic() + 300
+        while not (metrics.exists() and metrics.read_text().count("\n") >= iterations):
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline, f"the run never came to iteration {iterations}"
+            time.sleep(0.02)
+        process.send_signal(number)
+        told = process.communicate()[1]
+        if number == signal.SIGTERM:
+            assert (process.returncode, "the same command resumes" in told) == (143, True), told
+            assert "Traceback" not in told
     assert not (tmp_path / "tiny" / "summary.json").exists()
     resumed, _ = run(config, tmp_path / "tiny")
 
