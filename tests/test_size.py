@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 92_203,
     "lines of studies, benchmarks, scripts and examples": 8_869,
-    "lines of tests": 69_442,
+    "lines of tests": 69_547,
     "files of the four packages": 689,
     "settings of a run": 152,
     "commands": 19,
