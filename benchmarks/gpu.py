@@ -220,6 +220,7 @@ def training(
             break
         settings = config.model_copy(update={"learning_rate": 1e-7, "optimizer_steps": 4, "micro_batch_tokens": size})
         trainer = SampleTrainer(model, tokenizer, settings)
+        trainer.updates = 1  # the first update checks the sampler's log-probabilities, and these are made up
         try:
             taken, _ = seconds_of(partial(trainer.update, samples), model.device, seconds / 4)
         except torch.OutOfMemoryError:

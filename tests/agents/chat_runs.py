@@ -79,7 +79,7 @@ def made_tiny(name: str, models: dict[str, Path]) -> list[str]:
         "judge_trainer.epsilon": 1e-5,
     }
     if name == "qwen2.5-1.5b":
-        tree["warm_start"] = {"demonstrations": 4, "max_steps": 4, "epochs": 1, "judge_steps": 4, "judge_epochs": 1}
+        tree["warm_start"] = {"demonstrations": 8, "max_steps": 12, "epochs": 1, "judge_steps": 4, "judge_epochs": 1}
     for key, folder in models.items():
         tree |= {f"{key}.checkpoint": str(folder), f"{key}.dtype": "float32"}
     tree |= {

@@ -106,7 +106,6 @@ class Family:
     bos: str | None
     model: Any
     config: Any
-    settings: tuple[tuple[str, Any], ...] = ()
 
 
 _CHAT = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -115,7 +114,7 @@ FAMILIES = {
     family.name: family
     for family in (
         Family("qwen2.5", QWEN25, _CHAT, ("<tool_call>",), "<|im_end|>", None, Qwen2ForCausalLM, Qwen2Config),
-        Family("qwen3", QWEN3, _CHAT, _THINK, "<|im_end|>", None, Qwen3ForCausalLM, Qwen3Config, (("head_dim", 16),)),
+        Family("qwen3", QWEN3, _CHAT, _THINK, "<|im_end|>", None, Qwen3ForCausalLM, Qwen3Config),
         Family(
             "llama3",
             LLAMA3,
@@ -191,12 +190,12 @@ def model(name: str, *, hidden: int = 32, layers: int = 2, seed: int = 0, spread
         num_hidden_layers=layers,
         num_attention_heads=2,
         num_key_value_heads=1,
+        head_dim=hidden // 2,
         max_position_embeddings=4096,
         initializer_range=spread,
         tie_word_embeddings=True,
         bos_token_id=words.bos_token_id,
         eos_token_id=words.eos_token_id,
-        **dict(family.settings),
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
