@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 92_203,
-    "lines of studies, benchmarks, scripts and examples": 8_869,
-    "lines of tests": 69_547,
+    "lines of studies, benchmarks, scripts and examples": 8_870,
+    "lines of tests": 69_552,
     "files of the four packages": 689,
     "settings of a run": 152,
     "commands": 19,
