@@ -234,7 +234,7 @@ def _exec_into(program: str, stdin: str, results: "multiprocessing.Queue[str]") 
 
 
 def forked_exec(at_once: int) -> Side:
-    """A process for each test, `at_once` of them side by side, each with a queue for its output."""
+    """A process for each test, `at_once` of them in parallel, each with a queue for its output."""
     fork = multiprocessing.get_context("fork")
 
     def side(programs: Sequence[str], tests: Tests) -> int:
@@ -264,7 +264,7 @@ def _right(command: Sequence[str], test: tuple[str, str]) -> bool:
 
 
 def compiled(at_once: int) -> Side:
-    """A call of g++ for each program and a process for each test, `at_once` programs side by side."""
+    """A call of g++ for each program and a process for each test, `at_once` programs in parallel."""
 
     def one(program: str, tests: Tests) -> bool:
         with tempfile.TemporaryDirectory() as folder:
@@ -317,7 +317,7 @@ def _call_for_each(program: str, tests: Tests, results: "list[bool]") -> None:
 
 
 def test_runner(at_once: int) -> Side:
-    """A process for each program, which calls it for one test after the other; `at_once` programs side by side."""
+    """A process for each program, which calls it for one test after the other; `at_once` programs in parallel."""
     fork = multiprocessing.get_context("fork")
 
     def one(program: str, tests: Tests) -> bool:
@@ -336,7 +336,7 @@ def test_runner(at_once: int) -> Side:
 
 
 def fresh_interpreter(at_once: int, *flags: str) -> Side:
-    """A new interpreter for each test, `at_once` of them side by side."""
+    """A new interpreter for each test, `at_once` of them in parallel."""
 
     def one(program: str, test: tuple[str, str]) -> bool:
         return _right([sys.executable, *flags, "-c", program], test)

@@ -234,7 +234,7 @@ def training(
 
 
 def learning(config: Path, changes: list[str], out: Path, seconds: float) -> dict[str, Any]:
-    """The loop in the time that is left, in a process of its own that is interrupted at the end of it."""
+    """The loop in the time that is left, in its own process that is interrupted at the end of it."""
     runs = out / "runs" / config.stem
     command = [sys.executable, "-m", "rlanything_agents", "train", str(config), "--out", str(runs)]
     for change in changes:

@@ -140,7 +140,7 @@ def resets(backend: str, rounds: int) -> Times:
 
 
 def side_by_side(backend: str, count: int, looks: int, sheets: bool = True) -> Times:
-    """Times of desktops that share the machine, each with an agent of its own and, if so wished, a sheet open."""
+    """Times of desktops that share the machine, each with its own agent and, if so wished, a sheet open."""
     times: Times = {}
     machines: list[Desktop] = [make_desktop(backend) for _ in range(count)]
 
@@ -248,7 +248,7 @@ def main() -> None:
     parser.add_argument("--backend", default="bwrap", choices=("bwrap", "docker"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--looks", type=int, default=20, help="actions and screenshots a round")
-    parser.add_argument("--desktops", type=int, nargs="*", default=[8], help="how many side by side")
+    parser.add_argument("--desktops", type=int, nargs="*", default=[8], help="how many in parallel")
     parser.add_argument("--no-sheets", action="store_true", help="desktops at once without an open sheet")
     parser.add_argument("--only", choices=("alone", "environment", "resets", "desktops"))
     args = parser.parse_args()

@@ -2,7 +2,7 @@
 
     python examples/openenv_episode.py
 
-As a program of its own the server is ``rlanything serve RLAnything/AlfWorld-v0 --port 8000``. This prints the messages
+As a separate program the server is ``rlanything serve RLAnything/AlfWorld-v0 --port 8000``. This prints the messages
 of one episode; its last line is ``solved: reward 1.0 after N answers``.
 """
 

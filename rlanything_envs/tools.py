@@ -36,9 +36,9 @@ RESERVED = frozenset({"close", "get_reward", "reset", "state", "step"})
 """Names by which OpenEnv, TRL and MCP clients control episodes, out of the agent's reach."""
 
 _SHOWN = 80
-"""Most characters of a model's own words that a message repeats."""
+"""Maximum characters of a model's own words that a message repeats."""
 _FAULTS = 3
-"""Most faults of one call that a message names."""
+"""Maximum faults of one call that a message names."""
 
 
 class ToolCallError(ValueError):

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Run studies: arms, regimes and seeds side by side, with intervals.")
+app = typer.Typer(no_args_is_help=True, help="Run studies: arms, regimes and seeds in parallel, with intervals.")
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a study.")]
-Workers = Annotated[int, typer.Option(min=1, help="Runs side by side, one thread each.")]
+Workers = Annotated[int, typer.Option(min=1, help="Runs in parallel, one thread each.")]
 Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds 0, 1, ...; else as the file says.")]
 Where = Annotated[Path, typer.Option(help="Where everything goes.")]
 File = Annotated[Path, typer.Option(help="The study file.")]
@@ -48,7 +48,7 @@ Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 
 @app.callback()
 def study() -> None:
-    """Run studies: arms, regimes and seeds side by side, with intervals."""
+    """Run studies: arms, regimes and seeds in parallel, with intervals."""
 
 
 @app.command()

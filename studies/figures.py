@@ -17,7 +17,7 @@ __all__ = ["common_curve", "draw_curves", "new_figure", "save_figure"]
 COLOURS = ("#8c959f", "#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", "#d55e00", "#000000", "#b8a000", "#7a4fbf")
 """The palette of Okabe and Ito (distinguishable without red and green), and two more."""
 GRID = 40
-"""Most points of a mean curve."""
+"""Maximum points of a mean curve."""
 NEARLY = 0.9
 """Share of the longest run from which on a run counts as whole."""
 
@@ -117,7 +117,7 @@ def save_figure(figure: Any, path: Path) -> None:
 
 def new_figure(charts: int, columns: int) -> tuple[Any, list[Any]]:
     """A figure and its charts, so many in a line."""
-    # A figure object of its own, not pyplot: no display, no global state.
+    # A figure object, not pyplot: no display, no global state.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -99,7 +99,7 @@ def run_guided(
         arms: Only these; all if empty.
         seeds: Seeds 0, 1, ...; as in the file if None.
         runs: Runs whose policies play; the seeds take turns.
-        workers: Processes side by side.
+        workers: Processes in parallel.
         command: The user's command line.
 
     Returns:

@@ -54,10 +54,10 @@ DOMAIN = "alfworld"
 STAGE_NAMES: tuple[Stage, ...] = ("search", "fetch", "prepare", "place")
 _PHASES: Mapping[str, Stage] = {"find": "search", "get": "fetch", "need": "prepare", "put": "place", "light": "place"}
 CLUMSY = 0.75
-"""Share of the clumsy expert's moves by chance in its weak stage."""
+"""Share of the clumsy expert's random moves in its weak stage."""
 
 PROPOSAL, JUDGEMENT, CONTEXT = 1024, 128, 8192
-"""Most tokens of a proposal, where nothing is cut off, of a vote with its reason, and of a prompt with its answer."""
+"""Maximum tokens of a proposal, where nothing is cut off, of a vote with reason, and of a prompt with answer."""
 STEPS = 4
 """Steps at the end of an episode that `Guiding.model` judges."""
 SUMMARY = SamplingParams(max_tokens=320, temperature=0.7, seed=0)
@@ -73,18 +73,18 @@ class Guiding(BaseModel):
     knobs: dict[str, Any] = Field(default_factory=dict)
     """Of the generator of the tasks."""
     drawn: Annotated[int, Field(ge=1)] = 64
-    """Most tasks that the player tries."""
+    """Maximum tasks that the player tries."""
     tasks: Annotated[int, Field(ge=1)] = 16
-    """Most tasks that are followed: the first that it fails."""
+    """Maximum tasks that are followed: the first that it fails."""
     groups: Annotated[int, Field(ge=1)] = 10
-    """Most groups played in the slot of a task, the first one included."""
+    """Maximum groups played in the slot of a task, the first one included."""
     rollouts: Annotated[int, Field(ge=1)] = 8
     max_steps: Annotated[int, Field(ge=1)] = 20
     curriculum: CurriculumConfig = CurriculumConfig(operators=("goal", "scene", "start"))
     model: str | None = None
     """Checkpoint that rewrites, summarises and judges in the process of a job, in place of a service."""
     judged: Annotated[int, Field(ge=1)] = 3
-    """Most episodes of a group that `model` judges, each by its last steps; a critique is about these."""
+    """Maximum episodes of a group that `model` judges, each by its last steps; a critique is about these."""
 
 
 class GuidedArm(BaseModel):
@@ -102,7 +102,7 @@ class GuidedArm(BaseModel):
 
 
 class ClumsyExpert(ExploringExpert):
-    """An exploring expert that moves mostly by chance in one stage, and as it should in the others."""
+    """An exploring expert that moves mostly at random in one stage, and correctly in the others."""
 
     def __init__(self, seed: int, weak: Stage) -> None:
         super().__init__(seed, 0.0)

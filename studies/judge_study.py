@@ -110,7 +110,7 @@ def run_on_judges(
         folder: Where everything goes.
         write: Writes the page of what is in the folder, and returns it.
         seeds: Number of seeds; as the file says if None.
-        workers: Processes side by side.
+        workers: Processes in parallel.
         command: The user's command line.
         warm: Folder of another study, whose warm starts are used, and its trained judges where it has them.
         judge: Arm of ``warm`` whose reward model is the trained judge; the arm of this study's name if None.

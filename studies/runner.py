@@ -1,4 +1,4 @@
-"""Runs jobs side by side, each in a process of its own that ends with this one.
+"""Runs jobs in parallel, each in its own process that ends with this one.
 
 What is done is known from the files of a job alone, so the same jobs given to a new runner go on where an
 interrupted one stopped. A job that fails leaves the others alone, except those that need it.
@@ -74,7 +74,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, watch: Callable[[Board], None]) 
 
     Args:
         jobs: In the order of their importance.
-        workers: Processes side by side.
+        workers: Processes in parallel.
         watch: Called a few times a second.
 
     Raises:

@@ -65,7 +65,7 @@ def write_search(folder: Path) -> Path:
 
 
 def best_of(solved: Floats, steps: Floats, scores: Mapping[str, Floats], budget: int) -> dict[str, Floats]:
-    """Best of as many whole attempts as a budget has room for, with ties broken by chance.
+    """Best of as many whole attempts as a budget has room for, with ties broken at random.
 
     Args:
         solved: 1 or 0, shape (attempts, games).

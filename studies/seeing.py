@@ -37,7 +37,7 @@ MODEL = "model"
 NOTHING = ""
 """Name of a cell in which there is nothing."""
 _SHIFT = 24
-"""Most pixels by which a screen is shifted when it is taught, so that places alone do not tell the names."""
+"""Maximum pixels by which a screen is shifted when it is taught, so that places alone do not tell the names."""
 _BATCH, _RATE, _WARMUP = 6, 3e-3, 50
 _OFTEN = 3
 """Screens of the training on which a name has to be to get a vector."""

@@ -26,7 +26,7 @@ def run_study(plan: Plan, folder: Path, *, workers: int, command: str, jobs: Seq
     Args:
         plan: The runs.
         folder: Of the study; may hold a part of it already.
-        workers: Runs side by side.
+        workers: Runs in parallel.
         command: The user's command line.
         jobs: Jobs of the runs; one for each run if None.
 
@@ -63,7 +63,7 @@ def run_board(
         jobs: In the order of their importance.
         progress: Progress of a running job.
         outcome: Result of a finished job, in a few characters.
-        workers: Processes side by side.
+        workers: Processes in parallel.
         console: Where to show them.
 
     Returns:

@@ -1,4 +1,4 @@
-"""One job of a study in a process of its own: ``python -m studies.worker``.
+"""One job of a study in its own process: ``python -m studies.worker``.
 
 The first line of standard input is the job as JSON. The rest of it is never written: when the study that started
 this process ends, however it ends, the pipe closes and the process ends too, so that a study started again never

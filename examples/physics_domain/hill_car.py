@@ -302,7 +302,7 @@ class HillCarEnv(Car):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode on ``options["task"]``, or on a task drawn at random."""
-        gym.Env.reset(self, seed=seed)  # Gymnasium's car would draw a start of its own
+        gym.Env.reset(self, seed=seed)  # Gymnasium's car would draw its own start
         wanted = wanted_task(options)
         task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, NAME, self.source)
         self.place(Hill.of(task))

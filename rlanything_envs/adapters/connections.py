@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["WAITING", "WAITING_SECONDS", "connection_class"]
 
 WAITING = 64
-"""Most connections without a complete request, half of them from one address."""
+"""Maximum connections without a complete request, half of them from one address."""
 WAITING_SECONDS = 10.0
 """How long a connection waits for a request, at most twice as long."""
 _HEAD_BYTES = 64 * 2**10
@@ -24,7 +24,7 @@ def connection_class(most: int) -> type[asyncio.Protocol]:
     """The class of a server's connections, for uvicorn's ``http``.
 
     Args:
-        most: Most connections at a time that are answered, or are WebSockets.
+        most: Maximum connections at a time that are answered, or are WebSockets.
     """
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 

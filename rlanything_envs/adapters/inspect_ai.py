@@ -50,7 +50,7 @@ def panel_task(
     Args:
         panel: Name of a shipped panel, the JSON file of one, or a panel.
         pool: In place of a panel: path of a pool, whose roots and adapted tasks are played.
-        limit: Most tasks, from the beginning.
+        limit: Maximum tasks, from the beginning.
         agent: Agent of Inspect that answers; None for the model alone.
         seed: Seed of all episodes.
         environment: Arguments of `gymnasium.make` besides the panel's.

@@ -10,7 +10,7 @@ with create_mcp_server("RLAnything/AlfWorld-v0") as server:
         result = await client.call_tool("go_to", {"receptacle": "fridge 1"})
 ```
 
-A session of the protocol has an environment of its own. Besides the environment's tools there is ``reset``, which
+A session of the protocol has its own environment. Besides the environment's tools there is ``reset``, which
 begins an episode; a client that measures an agent calls it itself and offers the agent the others.
 """
 
@@ -106,7 +106,7 @@ def create_mcp_server(
         port: Port to listen on; 0 for any free port.
         token: Bearer token that clients must send. The connection itself is not encrypted: beyond a trusted network,
             put a TLS proxy in front.
-        max_sessions: Most concurrent sessions with an environment, which the first call of a session makes.
+        max_sessions: Maximum concurrent sessions with an environment, which the first call of a session makes.
         idle_seconds: Idle time after which a session is closed.
         max_message_bytes: Longest message of a client in bytes.
         arguments: Arguments of `gymnasium.make`.
@@ -164,7 +164,7 @@ class _Guard:
 
 
 def _protocol(env_id: str, arguments: dict[str, Any], max_sessions: int) -> Protocol[Any]:
-    """The SDK's server of one environment; each of its connections has an environment of its own."""
+    """The SDK's server of one environment; each of its connections has its own environment."""
     with make(ToolConversation, env_id, arguments) as conversation:  # fail now and not at the first reset
         offered = [_RESET, *conversation.tools.values()]
     played: set[_Episodes] = set()

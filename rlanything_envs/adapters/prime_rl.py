@@ -49,7 +49,7 @@ class CurriculumSampler(Iterator[TextTask]):
         self.source.observe(assignment, [_success(episode) for episode in group])
 
     def state_dict(self) -> dict[str, Any]:
-        """State for a checkpoint; the pool is a file of its own and goes on from where it is."""
+        """State for a checkpoint; the pool is a separate file and continues where it is."""
         return self.source.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -41,7 +41,7 @@ class Server:
         host: Address to listen on.
         port: Port to listen on; 0 for any free port.
         max_message_bytes: Longest message of a client in bytes.
-        max_sessions: Most concurrent sessions, each of which may have several connections.
+        max_sessions: Maximum concurrent sessions, each of which may have several connections.
 
     Attributes:
         app: As given.

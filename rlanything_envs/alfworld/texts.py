@@ -32,7 +32,7 @@ _CONTENT_WORDS = frozenset(WORDS) - frozenset(["a", "an", "it", "the"])
 """Words of a message that are kept in short; others are skipped."""
 
 _MESSAGE_LIMIT = 64
-"""Most words of one short message; the fullest official countertop shows 20 things in 40."""
+"""Maximum words of one short message; the fullest official countertop shows 20 things in 40."""
 
 _KINDS = {
     "clean": "clean",

@@ -70,7 +70,7 @@ class CodingEnv(gym.Env[str, str]):
 
     ## Description
     The agent gets a problem, some samples, and a number of turns. In each turn it may run a program on
-    an input of its own, judge one on the samples, or submit one to the hidden tests, which ends the episode.
+    its own input, judge one on the samples, or submit one to the hidden tests, which ends the episode.
     Programs are Python 3 or C++, run in a sandbox without files, network or other processes, and are judged by their
     output.
 

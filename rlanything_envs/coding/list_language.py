@@ -81,7 +81,7 @@ DIGITS = tuple("0123456789")
 MAX_DIGITS = 3
 """Digits of the longest number a program may hold."""
 MAX_STEPS = 6
-"""Most lines between reading and printing; the problems have up to four steps."""
+"""Maximum lines between reading and printing; the problems have up to four steps."""
 
 _LONGEST = 2_000
 """Longest text that is parsed, in characters; the longest program has some 500."""

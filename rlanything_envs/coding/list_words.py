@@ -32,7 +32,7 @@ _STATEMENT = """
 _TOKEN = re.compile(r"\d{1,3}(?:st|nd|rd|th)|[a-z]+|\d|-")
 _READ = frozenset((*_STATEMENT.split(), *DIGITS, MINUS))
 MAX_WORDS = 160
-"""Most words of a statement that are read; four steps take about 50."""
+"""Maximum words of a statement that are read; four steps take about 50."""
 
 
 def name_of(sentence: str) -> str:

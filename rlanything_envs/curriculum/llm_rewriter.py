@@ -34,7 +34,7 @@ MAX_CRITIQUE = 4_000
 MAX_DESCRIPTION = 20_000
 """Longest description of a task in a prompt, in characters."""
 MAX_OBJECTS = 200
-"""Most opening braces tried as the beginning of a JSON object in one answer."""
+"""Maximum opening braces tried as the beginning of a JSON object in one answer."""
 
 CUT = "the answer ends within a JSON object: it was cut off at its limit of tokens, or a bracket is missing"
 
@@ -53,7 +53,7 @@ class LLMRewriter:
     Args:
         generator: Language model that writes the proposals.
         name: The author in the pool; by default the model's name, where the generator has one.
-        attempts: Most queries for one request.
+        attempts: Maximum queries for one request.
         operators: The domain's rewrite operators to enable; the domain's defaults if None.
         params: Sampling parameters; ``n`` and ``seed`` are set for each attempt.
         template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``attempts``,

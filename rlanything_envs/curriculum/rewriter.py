@@ -22,7 +22,7 @@ from rlanything_task_pools.task import Direction
 __all__ = ["FreshRewriter", "Request", "Rewriter", "Rewriting", "ScriptedRewriter", "get_rewriter"]
 
 DRAWS = 16
-"""Most draws for a fresh task other than the one to be replaced; few are needed where the source is not tiny."""
+"""Maximum draws for a fresh task other than the one to be replaced; few are needed where the source is not tiny."""
 
 
 @dataclass(frozen=True, slots=True)

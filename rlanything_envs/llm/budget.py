@@ -67,8 +67,8 @@ class Budget:
     requests, as far as the estimates of prompts do. A request whose answer was lost counts with its reservation.
 
     Args:
-        max_tokens: Most tokens, read and written together; None for no limit.
-        max_dollars: Most dollars; None for no limit.
+        max_tokens: Maximum tokens, read and written together; None for no limit.
+        max_dollars: Maximum dollars; None for no limit.
         price: Prices, needed for ``max_dollars``.
         spent: Usage of an earlier part of the run (`rlanything_envs.llm.log.usage_of`).
 

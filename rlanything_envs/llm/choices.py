@@ -60,7 +60,7 @@ class Repeat:
     Attributes:
         part: The repeated form, not the empty text.
         least: Fewest repetitions.
-        most: Most repetitions.
+        most: Maximum repetitions.
 
     Raises:
         ValueError: ``0 <= least <= most`` does not hold, or the part is the empty text.
@@ -84,7 +84,7 @@ class Prose:
     What follows it should begin with a character that it leaves out, so that there is one way to read an answer.
 
     Attributes:
-        most: Most characters.
+        most: Maximum characters.
         without: Characters that it leaves out; a line end is one of them unless the text may have several lines.
 
     Raises:
@@ -142,7 +142,7 @@ def fitted(form: Form, tokens: int) -> Form:
 
     Args:
         form: The form.
-        tokens: Most tokens of an answer.
+        tokens: Maximum tokens of an answer.
     """
     widest = _widest(form)
     if widest == 0 or _longest(form, widest) < tokens:
@@ -151,7 +151,7 @@ def fitted(form: Form, tokens: int) -> Form:
 
 
 def _widest(form: Form) -> int:
-    """Most characters of any free text; 0 without one."""
+    """Maximum characters of any free text; 0 without one."""
     if isinstance(form, str):
         return 0
     if isinstance(form, Prose):
@@ -161,7 +161,7 @@ def _widest(form: Form) -> int:
 
 
 def _longest(form: Form, most: int) -> int:
-    """Most bytes of an answer whose free texts have at most ``most`` characters each."""
+    """Maximum bytes of an answer whose free texts have at most ``most`` characters each."""
     if isinstance(form, str):
         return len(form.encode())
     if isinstance(form, Prose):

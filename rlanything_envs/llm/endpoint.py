@@ -27,13 +27,13 @@ class Endpoint:
         base_url: Address that ``/chat/completions`` is appended to; it usually ends in ``/v1``.
         key_env: Name of the environment variable that holds the key, read at each request and kept nowhere else;
             None for services without a key.
-        concurrency: Most concurrent requests, over all threads that share a generator.
-        connect_timeout_s: Most seconds for opening a connection.
-        read_timeout_s: Most seconds without data. Answers are not streamed, so one whole generation must fit into it.
+        concurrency: Maximum concurrent requests, over all threads that share a generator.
+        connect_timeout_s: Maximum seconds for opening a connection.
+        read_timeout_s: Maximum seconds without data. Answers are not streamed, so a whole generation must fit into it.
         max_response_bytes: Bytes of one answer after which reading stops. 4 MiB hold some 130,000 tokens even where
             every character is a six-byte JSON escape.
-        samples_per_request: Most completions of one request (field ``n``). With 1, each completion is
-            a request of its own, which every service understands and seeds one by one; a hosted service charges
+        samples_per_request: Maximum completions of one request (field ``n``). With 1, each completion is
+            its own request, which every service understands and seeds one by one; a hosted service charges
             the prompt once per request. The rest is requested again from a service that returns fewer.
         extra: Further fields of the request body; a value of None removes a field, such as ``temperature`` for
             models that accept none.
@@ -104,10 +104,10 @@ class Retries:
     bound; one that exceeds ``total_s`` ends the tries at once.
 
     Attributes:
-        attempts: Most tries, the first included.
-        total_s: Most seconds for one request from its first try on, waits included.
+        attempts: Maximum tries, the first included.
+        total_s: Maximum seconds for one request from its first try on, waits included.
         first_wait_s: Wait after the first failure, in seconds.
-        longest_wait_s: Most seconds of one wait without a ``Retry-After``.
+        longest_wait_s: Maximum seconds of one wait without a ``Retry-After``.
 
     Raises:
         SettingError: A value is out of range.

@@ -56,7 +56,7 @@ class SamplingParams:
     """Sampling parameters.
 
     Attributes:
-        max_tokens: Most tokens per completion.
+        max_tokens: Maximum tokens per completion.
         temperature: Divides the logits, positive.
         top_p: Keep the most probable tokens that together reach this probability; 1 keeps all. Like the temperature it
             changes what is sampled, not the log-probabilities of a completion.

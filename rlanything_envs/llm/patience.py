@@ -50,7 +50,7 @@ class PatientGenerator:
     Args:
         generator: The generator; its own retries of a request come first.
         on_failure: The policy.
-        patience_s: Most seconds to wait for an answer to one call, with the policy ``wait``.
+        patience_s: Maximum seconds to wait for an answer to one call, with the policy ``wait``.
         say: Called with one line for each failure that is waited out or skipped; the line quotes the service.
         first_pause_s: Seconds between the first two rounds, with the policy ``wait``.
 

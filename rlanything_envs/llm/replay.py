@@ -20,7 +20,7 @@ __all__ = ["RecordedAnswers", "ReplayGenerator", "ScriptedGenerator", "number_sa
 def number_samples(prompts: Sequence[Prompt], params: SamplingParams) -> list[tuple[str, int]]:
     """For each prompt its `prompt_key` and the index of its first sample.
 
-    The same prompt twice in one call counts its samples on, so that each has a seed and a record of its own.
+    The same prompt twice in one call counts its samples on, so that each has a seed and its own record.
     """
     seen: dict[str, int] = defaultdict(int)
     numbered = []
@@ -35,7 +35,7 @@ class RecordedAnswers:
     """The answers of a log, each of which is used once.
 
     Answers are found by prompt, sampling parameters and index of the sample. Equal calls get their answers in the order
-    of writing; calls with seeds of their own cannot be confused.
+    of writing; calls with their own seeds cannot be confused.
 
     Args:
         path: A log that `PromptLog` wrote; it is read once, when the object is made. A missing file has no answers.

@@ -20,11 +20,11 @@ from rlanything_envs.llm.errors import GeneratorError
 __all__ = ["compact_json", "example_of", "form_of_schema", "pattern_of_schema", "schema_text"]
 
 MAX_TEXT = 300
-"""Most characters of a text without a ``maxLength``, or with a larger one."""
+"""Maximum characters of a text without a ``maxLength``, or with a larger one."""
 MAX_ITEMS = 8
-"""Most items of a list without a ``maxItems``, or with a larger one."""
+"""Maximum items of a list without a ``maxItems``, or with a larger one."""
 MAX_PROPERTIES = 8
-"""Most optional properties of an object: the form lists their combinations."""
+"""Maximum optional properties of an object: the form lists their combinations."""
 
 _QUOTED = '\n\\"'
 _ANY_TEXT = r'(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*'

@@ -97,7 +97,7 @@ WORDINGS = (
     rf"This model's maximum prompt length is {_N} but the request contains {_N} tokens",
     rf"Prompt contains {_N} tokens( and {_N} draft tokens)?, too large for model with {_N} maximum context length",
     rf"The input token count( \({_N}\))? exceeds the maximum number of tokens allowed",
-    # LiteLLM puts a name of its own before the message of the service
+    # LiteLLM puts its own name before the message of the service
     r"litellm\.ContextWindowExceededError: ",
 )
 """Beginnings of messages."""
@@ -203,7 +203,7 @@ def request(
     """Path and body of the request for ``n`` samples.
 
     Chats go to ``/chat/completions``, token ids to ``/completions``. Temperature and ``top_p`` are always sent, since
-    services have defaults of their own. The form of the answers is sent as vLLM's ``structured_outputs``. So is a
+    services have their own defaults. The form of the answers is sent as vLLM's ``structured_outputs``. So is a
     schema, as a regular expression without white space between the tokens of JSON; a service without that field, and
     one too long for it, gets ``response_format``.
 

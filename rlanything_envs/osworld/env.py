@@ -61,7 +61,7 @@ ActionSpace = Literal["pyautogui", "computer_13", "computer_use", "ui_tars", "op
 _WAIT = "time.sleep(2)"
 """Code of WAIT; OSWorld waits as long."""
 _LOOKS = 3
-"""Most times that tree and pixels are read, where the screen changes in between; a film never stops."""
+"""Maximum number of times that tree and pixels are read, where the screen changes in between; a film never stops."""
 _LOOKS_SECONDS = 10.0
 """After which it is not read once more."""
 _PAUSE = 2.0

@@ -18,7 +18,7 @@ from rlanything_envs.osworld.desktop.observation import Pixels
 __all__ = ["AFTER_SETUP", "BEFORE_SCORE", "Limit", "Settle", "changed"]
 
 _LONGEST = 10.0
-"""Most by which other work of the machine lengthens a limit; what an agent starts counts as other work, too."""
+"""Upper bound on how far other work of the machine extends a limit; what an agent starts counts as other work, too."""
 
 
 class Limit:

@@ -33,7 +33,7 @@ def episode_digest(spec_json: str, steps: int, seed: int) -> str:
 
 
 def digest_elsewhere(spec_json: str, steps: int, seed: int, hash_seed: str) -> str:
-    """`episode_digest` in a process with a hash seed of its own."""
+    """`episode_digest` in a process with its own hash seed."""
     code = (
         "import sys; from rlanything_envs.testing import episode_digest; "
         "print(episode_digest(sys.stdin.read(), int(sys.argv[1]), int(sys.argv[2])))"

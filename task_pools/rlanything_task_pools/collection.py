@@ -71,7 +71,7 @@ def read_collection(domain: str, source: str) -> Collection:
 def import_collection(
     domain: str, source: str, path: str | os.PathLike[str], *, replay: bool = True
 ) -> tuple[TaskPool, Mapping[str, str]]:
-    """Make a pool of the tasks of a file or folder, each in a slot of its own.
+    """Make a pool of the tasks of a file or folder, each in its own slot.
 
     Args:
         domain: Name of the domain.

@@ -195,7 +195,7 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
 
     Args:
         source: A name, a file, or a recipe.
-        limit: Most tasks, from the beginning.
+        limit: Maximum tasks, from the beginning.
 
     Raises:
         PoolError: There is no such panel, its recipe is malformed, the limit is not positive, none of its games
@@ -277,7 +277,7 @@ def pool_panel(path: str | os.PathLike[str], limit: int | None = None) -> Panel:
 
     Args:
         path: Path of the pool; a run may go on writing to it.
-        limit: Most tasks, from the beginning.
+        limit: Maximum tasks, from the beginning.
 
     Raises:
         PoolError: The limit is not positive, or the pool has tasks of several domains.

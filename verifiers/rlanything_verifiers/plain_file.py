@@ -14,7 +14,7 @@ def read_plain(path: str | os.PathLike[str], most: int) -> bytes:
 
     Args:
         path: The file; links are followed.
-        most: Most bytes. One more than needed shows whether the file is longer.
+        most: Maximum bytes. One more than needed shows whether the file is longer.
 
     Raises:
         OSError: The file cannot be read, or is not a regular file.

@@ -11,10 +11,10 @@ MAX_LENGTH = 1_000_000
 MAX_DEPTH = 100
 """Deepest nesting. PyYAML takes time that grows with the square of the depth."""
 MAX_VALUES = 100_000
-"""Most values in a text; PyYAML takes some seconds for as many. References count as often as they are used: a few lines
+"""Maximum values in a text; PyYAML takes seconds for as many. References count as often as they are used: a few lines
 of them can expand to more values than any memory holds, as soon as one is printed."""
 _LONGEST_INTEGER = 10_000
-"""Most bits of an integer. Python itself refuses to print longer ones."""
+"""Maximum bits of an integer. Python itself refuses to print longer ones."""
 
 
 class YamlError(ValueError):

@@ -115,7 +115,7 @@ def demonstrate(
         renderer: Renders the episodes for the model that imitates them.
         env: Environment of all episodes, one after the other.
         tasks: Values for ``reset(options={"task": ...})``, one per episode.
-        max_steps: Most steps of an episode; one that has not ended by then has failed.
+        max_steps: Maximum steps of an episode; one that has not ended by then has failed.
         seed: Seed of the expert.
         progress: Called with 1 after each episode.
 
@@ -174,7 +174,7 @@ def judge_rows(
         prompts: Prompts and answers of the judge.
         model: The judge.
         trajectories: Episodes of the warm-started policy.
-        steps: Most steps to sample.
+        steps: Maximum steps to sample.
         label_noise: Share of scores that are flipped, 0 to 1, so that the judge starts with room to learn.
         seed: Seed of the sampling and of the noise.
     """

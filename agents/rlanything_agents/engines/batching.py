@@ -13,7 +13,7 @@ class Batches:
     """Cuts a sequence of prompts into batches as they come in; equal sequences are always cut at the same places.
 
     Args:
-        tokens: Most tokens of a batch, each sample padded to the longest; a batch has at least one prompt.
+        tokens: Maximum tokens of a batch, each sample padded to the longest; a batch has at least one prompt.
         samples: Samples per prompt.
         room: Tokens that a sample may add to its prompt.
     """
@@ -36,7 +36,7 @@ def like_length(counts: np.ndarray, tokens: int, smallest: int = 8) -> list[np.n
 
     Args:
         counts: Tokens of each row, int64 array of shape (n,).
-        tokens: Most padded tokens of a group, which bounds the memory of a forward pass; a single row may have more.
+        tokens: Maximum padded tokens of a group, which bounds the memory of a forward pass; a single row may have more.
         smallest: A group is not cut below this many rows for the sake of padding.
 
     Returns:

@@ -1,7 +1,7 @@
 """A key-value cache whose rows grow by different amounts, and a decoder on top of it.
 
 In a batch of multi-turn episodes every episode has its own length, gains its own number of tokens per turn,
-and ends at its own time. `RaggedCache` keeps one row per episode, each with a write position of its own, so
+and ends at its own time. `RaggedCache` keeps one row per episode, each with its own write position, so
 that a turn costs only its new tokens: the model reads no token twice, and no row is padded to the length of
 another.
 """
@@ -26,7 +26,7 @@ from rlanything_envs.message import Image
 __all__ = ["RaggedCache", "RaggedDecoder"]
 
 MOST_TOKENS = 8192
-"""Most padded tokens of a forward pass, which bounds its memory."""
+"""Maximum padded tokens of a forward pass, which bounds its memory."""
 
 GROUPED_ATTENTION = "rlanything_grouped"
 

@@ -13,7 +13,7 @@ as answers reach them; and so are the parts that different forms share: the ids 
 `OneOf` of texts.
 
 llguidance does not replace this module. A text is no concatenation of the ids of a word tokenizer, which small models
-have, so llguidance 1.9.1 needs a text of its own for each id, and has no place for free text of at most some characters
+have, so llguidance 1.9.1 needs its own text for each id, and has no place for free text of at most some characters
 there; this module's walk would stay for it. Forms of listed texts alone took 12.1 and 12.8 s of processor time an
 iteration here, and 13.6 and 14.5 s with it (``python -m benchmarks.loop --clock cpu --rounds 0 --iterations 2``, in
 turns on one machine).
@@ -35,13 +35,13 @@ from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then
 __all__ = ["FormTokens", "Place", "literal_encoder"]
 
 PLACES = 2**15
-"""Most places of all forms that are kept for later answers, some 30 MB."""
+"""Maximum places of all forms that are kept for later answers, some 30 MB."""
 
 
 def literal_encoder(tokenizer: PreTrainedTokenizerBase) -> Callable[[str], list[int]]:
     """Encoder of texts in which special tokens are plain text.
 
-    It has a tokenizer of its own: whether special tokens are split is a state of a tokenizer, and environments render
+    It has its own tokenizer: whether special tokens are split is a state of a tokenizer, and environments render
     prompts with the shared one in other threads meanwhile.
     """
     own = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
@@ -240,7 +240,7 @@ class _Alphabet:
         texts: Text of each id.
         lengths: Shape (ids,): characters of each id; 0 for those that hold others, or none.
         shortest: Fewest characters of an id that counts.
-        longest: Most characters of one.
+        longest: Maximum characters of one.
     """
 
     __slots__ = ("lengths", "longest", "shortest", "texts")
@@ -271,7 +271,7 @@ class _ProseNode:
 
     @property
     def reach(self) -> int:
-        """Most characters of the next token."""
+        """Maximum characters of the next token."""
         return min(self._left, self.alphabet.longest)
 
     @property

@@ -107,7 +107,7 @@ def reset_with_retries(reset: Callable[[], bool], patience_s: float = _PATIENCE_
 
     Args:
         reset: Resets the cache, and returns whether it is reset.
-        patience_s: Most seconds of all attempts together.
+        patience_s: Maximum seconds of all attempts together.
 
     Returns:
         Whether the cache is reset.

@@ -20,7 +20,7 @@ __all__ = ["Serving", "open_engine", "open_served"]
 
 @runtime_checkable
 class Serving(Protocol):
-    """Engine that is a program of its own, so that other processes can generate with it too."""
+    """Engine that is a separate program, so that other processes can generate with it too."""
 
     def serve(self) -> ServedWeights:
         """Load the newest weights into the engine, and return their name."""
@@ -47,7 +47,7 @@ def open_engine(
         model: Trained model of transformers or PEFT.
         tokenizer: Tokenizer of the model.
         folder: Folder of scratch files, which servers can read under the same path.
-        context: Most tokens of a prompt and its response, for an engine in this process; the model's own limit if None.
+        context: Maximum tokens of a prompt and its response, for an engine in this process; the model's limit if None.
 
     Raises:
         MissingExtra: The engine's package is not installed.

@@ -1,4 +1,4 @@
-"""Sampling of the next token, reproducible on every machine: each completion has a random stream of its own."""
+"""Sampling of the next token, reproducible on every machine: each completion has its own random stream."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then
 __all__ = ["Spellings"]
 
 FORMS = 512
-"""Most forms whose states are kept for later answers."""
+"""Maximum forms whose states are kept for later answers."""
 
 SETS = 128
-"""Most sets of free text of which equal ones are one object, some 2 MB each for a vocabulary of 50,000."""
+"""Maximum sets of free text of which equal ones are one object, some 2 MB each for a vocabulary of 50,000."""
 
 
 class Spellings:

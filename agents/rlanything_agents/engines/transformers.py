@@ -23,7 +23,7 @@ from rlanything_envs.message import Image
 __all__ = ["TransformersGenerator"]
 
 TOKENS = 2**17
-"""Most tokens of a batch: 0.13 GB of keys and values for a model of 0.8 M parameters, 7.5 GB for Qwen2.5-7B in
+"""Maximum tokens of a batch: 0.13 GB of keys and values for a model of 0.8 M parameters, 7.5 GB for Qwen2.5-7B in
 bfloat16."""
 
 TAIL = 8
@@ -48,7 +48,7 @@ class TransformersGenerator:
     Args:
         model: Any decoder-only model with full attention, or one that sees and was loaded with its `ImageReader`.
         tokenizer: Tokenizer of the model; chats need its chat template.
-        tokens: Most tokens of a batch, prompts and completions together, which bounds the memory of its cache; the
+        tokens: Maximum tokens of a batch, prompts and completions together, which bounds the memory of its cache; the
             cache of conversations has the same bound.
     """
 

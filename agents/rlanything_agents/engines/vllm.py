@@ -38,7 +38,7 @@ LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Values that vLLM accepts for the greatest rank of adapters (``max_lora_rank``)."""
 
 MOST_IMAGES = 64
-"""Most images of a prompt; those of a window are few, and an episode without one has a screen a turn."""
+"""Maximum images of a prompt; those of a window are few, and an episode without one has a screen a turn."""
 
 HOTTEST = 2.0
 """Highest temperature that vLLM accepts."""
@@ -81,7 +81,7 @@ class VLLMGenerator:
         tokenizer: Tokenizer of the model.
         config: Settings of ``kind: vllm``.
         folder: Scratch folder of this generator alone, for weights in transit; emptied on construction.
-        context: Most tokens of a prompt and its response; the model's own limit if None.
+        context: Maximum tokens of a prompt and its response; the model's own limit if None.
 
     Raises:
         MissingExtra: vLLM is not installed.

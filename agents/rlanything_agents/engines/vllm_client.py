@@ -36,15 +36,15 @@ _NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "f
 """Neutral parameters of each request; the server's defaults come from the checkpoint's ``generation_config.json``."""
 
 _MOST_BYTES = 64 * 2**20
-"""Most bytes of one answer; a token with its log-probability takes some hundred bytes, and all samples of a prompt
+"""Maximum bytes of one answer; a token with its log-probability takes some hundred bytes, and all samples of a prompt
 arrive together."""
 
 LONGEST_SILENCE_S = 900.0
-"""Most seconds until an answer arrives, and until new weights are loaded."""
+"""Maximum seconds until an answer arrives, and until new weights are loaded."""
 KEY = "VLLM_API_KEY"
 """Environment variable of the key of all servers, as ``vllm serve`` reads it."""
 CONCURRENCY = 256
-"""Most requests to a server at once; it batches them, by default as many (vLLM's ``max_num_seqs``)."""
+"""Maximum requests to a server at once; it batches them, by default as many (vLLM's ``max_num_seqs``)."""
 RETRIES = Retries(attempts=6, total_s=1800.0)
 """Attempts of a request, and most seconds of all of them together."""
 _ID = re.compile(r"[0-9]{1,9}")

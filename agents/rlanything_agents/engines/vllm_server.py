@@ -40,7 +40,7 @@ _SAME = 0.05
 
 
 _MOST_TOPS = 20
-"""Most log-probabilities of a token that a server returns by default (``--max-logprobs``)."""
+"""Maximum log-probabilities of a token that a server returns by default (``--max-logprobs``)."""
 
 _FORMS = "it must be a vLLM server (0.32) with structured outputs"
 
@@ -213,7 +213,7 @@ class VLLMServerGenerator(VLLMClient):
         try:
             self._command(request, body(str(self._weights.path())))
         except EngineFailed as error:
-            # A server on this machine may run in a container of its own, or as another user.
+            # A server on this machine may run in its own container, or as another user.
             if _unreached(error) or not self._weights.leave_memory():
                 raise
             logger.warning("weights go to this server through the disk, not through shared memory: %s", error)

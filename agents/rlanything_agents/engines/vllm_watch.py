@@ -23,7 +23,7 @@ def noticing_death(engine: Any) -> Iterator[None]:
         engine: vLLM's ``LLM``; None before it has started.
     """
     core: Any = None if engine is None else engine.llm_engine.engine_core
-    if getattr(core, "resources", None) is None:  # no engine yet, or one without a process of its own
+    if getattr(core, "resources", None) is None:  # no engine yet, or one without its own process
         yield
         return
     over = threading.Event()

@@ -1,6 +1,6 @@
 """Weights in transit from a trainer to an engine: numbered folders, of which the newest is current.
 
-An engine loads a folder, never a module: it runs in a process of its own, perhaps on another machine, and may have to
+An engine loads a folder, never a module: it runs in its own process, perhaps on another machine, and may have to
 load the same weights again after it slept or restarted. Where trainer and engine are on one machine, the folders lie in
 its shared memory; else, and where there is no room for them, on the disk.
 """

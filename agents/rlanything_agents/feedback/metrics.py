@@ -229,7 +229,7 @@ def quality_intervals(
     """95 % intervals of the shares of `judge_quality`, bootstrapped over the trajectories.
 
     Args:
-        scores, labels, outcomes: As in `judge_quality`.
+        scores: As in `judge_quality`, and so are `labels` and `outcomes`.
         seed: Seed of the resampling.
 
     Returns:

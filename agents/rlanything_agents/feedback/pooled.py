@@ -48,7 +48,7 @@ def _baselines(outcomes: Floats, others: Sequence[Floats]) -> Floats:
 
 
 def _share(rest: int, others: Sequence[Floats]) -> float:
-    """Weight of the pool; 0 where two other groups with a variance of their own are missing."""
+    """Weight of the pool; 0 where two other groups with a variance are missing."""
     if rest < 1:
         return 1.0
     inside = [(other.mean(), other.var(ddof=1), len(other)) for other in others if len(other) > 1]

@@ -37,7 +37,7 @@ def judged_steps(
         groups: Feedback on the groups.
         rng: Random generator of the selection; the same state gives the same steps.
         balance: Whether to keep equal numbers of steps from solved and from failed trajectories.
-        limit: Most steps altogether.
+        limit: Maximum steps altogether.
 
     Raises:
         FeedbackError: ``limit`` is negative.

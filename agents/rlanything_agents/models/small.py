@@ -96,7 +96,7 @@ def make_seeing_model(
         folder: Destination; created if it does not exist.
         size: Widths and depth of the language model; the tower that reads images has two blocks of its width.
         seed: Seed of the weights.
-        image_tokens: Most tokens of an image; one stands for 32 by 32 pixels of the image as it is resized.
+        image_tokens: Maximum tokens of an image; one stands for 32 by 32 pixels of the image as it is resized.
         patch: Pixels of a patch's side, a divisor of 32: with 32 the tower takes a quarter of the time.
     """
     tokenizer = _byte_tokenizer()

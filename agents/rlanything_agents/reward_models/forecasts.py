@@ -48,7 +48,7 @@ class ForecastPrompts:
     Args:
         template: Chat template of the model.
         config: Checkpoint settings, of which ``max_tokens``, ``context`` and ``thinking`` are used.
-        limit: Most turns of an episode.
+        limit: Maximum turns of an episode.
         texts: Function from an episode to one short text per step, in a short view; None in the full view.
         constrained: Whether the answers have a form; those of a model that thinks have none.
     """

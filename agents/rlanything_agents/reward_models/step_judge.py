@@ -104,7 +104,7 @@ class StepJudge:
     Args:
         generator: Samples the judgements; it must return token ids and log-probabilities.
         prompts: Prompts of the steps, and the form of the judgements.
-        max_tokens: Most tokens of a judgement.
+        max_tokens: Maximum tokens of a judgement.
     """
 
     def __init__(self, generator: TextGenerator, prompts: StepPrompts, max_tokens: int) -> None:

@@ -20,15 +20,15 @@ __all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts"]
 PROMPT = Path(__file__).parent / "prompts" / "step.j2"
 MAX_OPENING = 20_000
 MAX_WRITTEN = 2_000
-"""Most characters of the thought, of the action and of the message of the judged step in a prompt."""
+"""Maximum characters of the thought, of the action and of the message of the judged step in a prompt."""
 MAX_EARLIER = 300
-"""Most characters of an earlier action, and of an earlier message, in a prompt."""
+"""Maximum characters of an earlier action, and of an earlier message, in a prompt."""
 JUDGEMENT = Then((Prose(MAX_WRITTEN), OneOf((r" \boxed{1}", r" \boxed{-1}"))))
 """Form of a judgement: a reason on one line, and its score."""
 BEFORE, AFTER = "The screen before the step:\n", "\nThe screen after the step:\n"
 """Headings of the screens in a prompt; the text about the step follows them."""
 HISTORY = 24
-"""Most earlier steps in a prompt; fewer where they do not fit into the context."""
+"""Maximum earlier steps in a prompt; fewer where they do not fit into the context."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from rlanything_verifiers.coding import Job, Judgement, SandboxError, Test, Unsa
 __all__ = ["Bench", "run_tests"]
 
 MAX_CPU = 2.0
-"""Most processor seconds of a program on a written test: a test that every program fails on time detects nothing."""
+"""Maximum processor seconds of a program on a written test: a test that every program fails on time detects nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ MAX_ANSWER = 200_000
 MAX_TEXT = 64_000
 """Longest input or output of a test, in characters: tests that make every program slow are a cheap attack."""
 MAX_OBJECTS = 100
-"""Most opening braces that are tried as the beginning of a JSON object."""
+"""Maximum opening braces that are tried as the beginning of a JSON object."""
 
 _LABEL = re.compile(
     r"[\s>#*_\-]*(?:\d+[.)]\s*)?(?:(?:unit|sample|example|expected|correct|the|test|case|#?\d+)[\s_*]+){0,4}"

@@ -47,7 +47,7 @@ __all__ = ["ProgramGroup", "UnitTestReview", "UnitTestReviewer", "hidden_verdict
 RESAMPLES = 2000
 """Bootstrap resamples of the tasks behind an interval; tasks, because tests of one task are not independent."""
 MAX_TEXT = 2_000
-"""Most characters stored of the input and of the output of a written test."""
+"""Maximum characters stored of the input and of the output of a written test."""
 
 _SUBMITTED = re.compile(r"SUBMIT: [0-9]+ of [0-9]+ hidden tests accepted: ([0-9]+ [^,.]+(?:, [0-9]+ [^,.]+)*)\.")
 
@@ -162,7 +162,7 @@ class UnitTestReviewer:
         return [ProgramGroup(*part) for part in parts]
 
     def _is_queried(self, group: Sequence[Trajectory]) -> bool:
-        """Whether tests are written for a group; without a correct program they have no reward of their own."""
+        """Whether tests are written for a group; without a correct program they get no reward."""
         if not self.config.votes_wanted:
             return False
         wanted = self.config.judge.scope == "all" or self.config.feedback.lam > 0
@@ -239,7 +239,7 @@ class UnitTestReview:
     groups: list[ProgramGroup]
     feedback: list[UnitTestFeedback]
     limit: int
-    """Most tests that train the reward model."""
+    """Maximum tests that train the reward model."""
     teach_format: bool
     """See `FeedbackConfig.teach_format`."""
     dropped: frozenset[int] = frozenset()

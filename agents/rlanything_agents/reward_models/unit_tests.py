@@ -24,7 +24,7 @@ __all__ = ["FORM", "ChatTests", "TestStyle", "UnitTestWriter", "WrittenTest"]
 
 PROMPT = Path(__file__).parent / "prompts" / "unit_test.j2"
 MAX_STATEMENT = 20_000
-"""Most characters of a statement in a prompt."""
+"""Maximum characters of a statement in a prompt."""
 MAX_SAMPLE = 2_000
 SAMPLES = 3
 _TEXT = Then((OneOf(tuple(character for character in PLAIN if character not in "\n `")), Prose(1000, "`")))
@@ -126,7 +126,7 @@ class UnitTestWriter:
     Args:
         generator: Samples the answers; it must return token ids and log-probabilities if the reward model is trained.
         style: Writes the prompts and parses the answers.
-        max_tokens: Most tokens of an answer.
+        max_tokens: Maximum tokens of an answer.
     """
 
     def __init__(self, generator: TextGenerator, style: TestStyle, max_tokens: int = 2048) -> None:

@@ -16,7 +16,7 @@ from rlanything_envs.llm.errors import RunMustStop
 __all__ = ["play_concurrently"]
 
 PAUSE_S = 0.5
-"""Most seconds between two calls of ``progress``."""
+"""Maximum seconds between two calls of ``progress``."""
 
 
 class _Failures:
@@ -51,7 +51,7 @@ def play_concurrently(
         envs: Environments; each plays the next task as soon as its episode has ended.
         tasks: Task of each episode.
         tags: Tag of each episode.
-        max_steps: Most steps of an episode.
+        max_steps: Maximum steps of an episode.
         threads: Environments that step at once.
         progress: Called with 1 for each episode that has ended, and with 0 from time to time, in this thread; an error
             that it raises ends the rollout.

@@ -60,7 +60,7 @@ class Episode:
     logprobs: list[float] = field(default_factory=list)
     allowed: list[tuple[int, ...] | None] = field(default_factory=list)
     turns: list[PromptedTurn] = field(default_factory=list)
-    """Turns so far, where each has a prompt of its own (``thinking: strip``, a history window, screens); else empty."""
+    """Turns so far, where each has its own prompt (``thinking: strip``, a history window, screens); else empty."""
     answers: list[list[int]] = field(default_factory=list)
     """Answers so far, that of the current turn included, closed."""
 

@@ -11,7 +11,7 @@ from rlanything_envs.views import View
 __all__ = ["memory_line"]
 
 MAX_ACTION, MAX_RESULT = 120, 80
-"""Most characters of the action, and of its result, in a line."""
+"""Maximum characters of the action, and of its result, in a line."""
 CHARACTERS = 5
 """Characters of a word, by which the limits count in a view of a closed vocabulary."""
 

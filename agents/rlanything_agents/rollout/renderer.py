@@ -36,9 +36,9 @@ class Renderer:
             `RolloutConfig`; None for all.
 
     Attributes:
-        limit: Most tokens of an answer.
-        context: Most tokens of a prompt and its answer.
-        appends: Whether each prompt continues the one before; otherwise each turn has a prompt of its own, as always
+        limit: Maximum tokens of an answer.
+        context: Maximum tokens of a prompt and its answer.
+        appends: Whether each prompt continues the one before; otherwise each turn has its own prompt, as always
             for a model that sees.
     """
 

@@ -1,7 +1,7 @@
 """Rollouts of many episodes, in lock step or each on its own.
 
 In lock step one call samples the answers of all live episodes in each turn, then their environments step; an episode
-that has ended leaves the batch. Where environments are few and step side by side, such as real desktops, each plays the
+that has ended leaves the batch. Where environments are few and step in parallel, such as real desktops, each plays the
 next task as soon as its episode has ended, and one call samples the answers of those that wait. Where the engine serves
 many calls at once, episodes do not wait for each other at all.
 """
@@ -49,7 +49,7 @@ def rollout(
         policy: Policy that plays.
         envs: Environments in the view of the policy's renderer; reused when there are more tasks.
         tasks: Tasks for ``reset(options={"task": ...})``, one per episode.
-        max_steps: Most steps of an episode; an episode that has not ended by then has failed.
+        max_steps: Maximum steps of an episode; an episode that has not ended by then has failed.
         seed: Seed of the sampling.
         temperature: Divisor of the logits before sampling; recorded log-probabilities are those at temperature 1.
         top_p: Probability that the most probable tokens to sample from reach together; without effect on recorded
@@ -60,7 +60,7 @@ def rollout(
         tags: Tags of the trajectories, one per task.
         threads: Environments that step at once; more than one helps where a step waits for another process.
         first: Number of the first episode, where these are a shard of a larger rollout.
-        deadline: Most seconds of an episode; one that takes longer ends before its next turn (`Episode.expire`).
+        deadline: Maximum seconds of an episode; one that takes longer ends before its next turn (`Episode.expire`).
         progress: Called with the number of episodes that have just ended.
 
     Returns:

@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PromptedTurn:
-    """Turn with a prompt of its own, which the prompt of the next turn may or may not continue.
+    """Turn with its own prompt, which the prompt of the next turn may or may not continue.
 
     Attributes:
         prompt_ids: Ids of the prompt.

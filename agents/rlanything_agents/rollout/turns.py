@@ -42,7 +42,7 @@ class Turns:
         top_p: Probability that the tokens to sample from reach together.
         stop: Texts that end an answer.
         constrained: Whether answers must have the form that the environment offers.
-        deadline: Most seconds of an episode, or None.
+        deadline: Maximum seconds of an episode, or None.
     """
 
     policy: Policy

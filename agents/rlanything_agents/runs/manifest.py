@@ -14,7 +14,7 @@ __all__ = ["MANIFEST", "damage", "seal"]
 
 MANIFEST = "manifest.json"
 MAX_LIST = 1 << 20
-"""Most bytes read of a manifest; a checkpoint has about twenty files."""
+"""Maximum bytes read of a manifest; a checkpoint has about twenty files."""
 
 
 def seal(folder: Path) -> None:

@@ -33,7 +33,7 @@ class Stage:
         self._show = show
         self._done = 0
         self.note = note
-        """Shows a text at once, next to the bar or on a line of its own."""
+        """Shows a text at once, next to the bar or on its own line."""
 
     def add(self, count: int) -> None:
         """Count ``count`` more units as done."""

@@ -36,9 +36,9 @@ __all__ = ["check_rewriter", "make_curriculum", "make_summariser", "open_rewrite
 CHARACTERS = 3
 """Characters of a prompt for each token of a reward model's context; English text has some four."""
 PATIENCE_S = 900.0
-"""Most seconds for one request to a service with all its attempts, and for waiting for it."""
+"""Maximum seconds for one request to a service with all its attempts, and for waiting for it."""
 LONGEST_SILENCE_S = 300.0
-"""Most seconds that a service may take to begin its answer."""
+"""Maximum seconds that a service may take to begin its answer."""
 
 
 def check_rewriter(config: CurriculumConfig) -> None:

@@ -34,7 +34,7 @@ def aggregated(batch: Sequence[Sample], loss: str, longest: int) -> tuple[list[S
     Args:
         batch: Samples of one optimizer step, whose weights sum to 1 over each answer.
         loss: ``loss`` of the trainer's settings.
-        longest: Most tokens of an answer, by which ``dr_grpo`` divides.
+        longest: Maximum tokens of an answer, by which ``dr_grpo`` divides.
 
     Returns:
         The samples with the loss's weights, and the divisor.

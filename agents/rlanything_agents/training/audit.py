@@ -28,7 +28,7 @@ that ending for weights."""
 KEPT = 8
 """Samples of an update that are kept."""
 MOST_TOKENS, MOST_BYTES = 2**15, 2**23
-"""Most tokens of the samples that are kept, and most bytes of a file that is read."""
+"""Maximum tokens of the samples that are kept, and maximum bytes of a file that is read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def fit(
         batch_size: Rows per optimiser step; rows of similar length share a batch.
         learning_rate: Peak learning rate.
         seed: Seed of the order of the rows.
-        micro_batch_tokens: Most padded tokens of a forward pass (a single row may have more), None = no limit. It
+        micro_batch_tokens: Maximum padded tokens of a forward pass (a single row may have more), None = no limit. It
             changes memory, not the result.
         warmup: Share of the optimiser steps in which the rate rises to its peak.
         checkpointing: Gradient checkpointing, see `TrainerConfig`; it changes memory and speed, not the result.

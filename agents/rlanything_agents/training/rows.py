@@ -115,7 +115,7 @@ def prompt_rows(batch: Sequence[Sample], tokens: int, attention: float | None) -
 
     Args:
         batch: Samples of one optimizer step.
-        tokens: Most tokens of a row of several samples.
+        tokens: Maximum tokens of a row of several samples.
         attention: Work of one token that attends to one other, as a share of its remaining work; None = join nothing.
     """
     if attention is None:
@@ -140,7 +140,7 @@ def prompt_rows(batch: Sequence[Sample], tokens: int, attention: float | None) -
 
 
 MOST = 2**14
-"""Most tokens of a row of several samples: its mask has their square, 0.25 GiB, and attention a copy of it."""
+"""Maximum tokens of a row of several samples: its mask has their square, 0.25 GiB, and attention a copy of it."""
 WORTH = 0.9
 """Speed of attention with a mask, as a share of that without."""
 
@@ -180,7 +180,7 @@ def end_to_end(batch: Sequence[Sample], tokens: int, processes: int = 1) -> list
 
     Args:
         batch: Samples of one optimizer step.
-        tokens: Most tokens of a row of several samples.
+        tokens: Maximum tokens of a row of several samples.
         processes: Number of processes.
 
     Returns:
@@ -209,7 +209,7 @@ def micro_batches(rows: Sequence[Row], tokens: int, processes: int = 1) -> list[
 
     Args:
         rows: Rows of one optimizer step.
-        tokens: Most tokens of a pass in each process, padding included (single rows may have more).
+        tokens: Maximum tokens of a pass in each process, padding included (single rows may have more).
         processes: Processes that share the rows of each group equally; a group has at least a row for each, as long as
             there are enough.
     """

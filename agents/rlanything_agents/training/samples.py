@@ -86,7 +86,7 @@ def trajectory_samples(trajectory: Trajectory, advantages: Sequence[float], epis
     """Turn an episode into training data: one sample for turns whose prompts continue each other.
 
     The prompt of a turn continues the turn before if it begins with the prompt and the answer of that turn, token by
-    token, and holds no images: a turn with screens is a sample of its own. So a transcript that only grows is one
+    token, and holds no images: a turn with screens is a separate sample. So a transcript that only grows is one
     sample, and elsewhere a sample begins where a prompt was rendered otherwise. Samples without an advantage are left
     out.
 

@@ -73,7 +73,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         tokenizer: Tokenizer of the model (TRL needs the padding and end tokens).
         config: See `TrainerConfig`.
         seed: Seed of the split of the samples, and of dropout, where a model has it.
-        longest: Most tokens of an answer, by which the loss ``dr_grpo`` divides.
+        longest: Maximum tokens of an answer, by which the loss ``dr_grpo`` divides.
 
     Raises:
         TrainingError: The trainer does not support the sharding strategy of accelerate for this model.

@@ -24,7 +24,7 @@ def create_server(
     tools: bool = False,
     **arguments: Any,
 ) -> Server:
-    """A server of one environment: each WebSocket is a session with an environment of its own.
+    """A server of one environment: each WebSocket is a session with its own environment.
 
     Over HTTP there are ``/health``, ``/metadata`` and ``/schema``. A client beyond the last session gets an error with
     OpenEnv's code ``CAPACITY_REACHED``. The session of a client that disconnects or stays idle is closed.
@@ -35,7 +35,7 @@ def create_server(
         port: Port to listen on; 0 for any free port.
         token: Bearer token that clients must send. The connection itself is not encrypted: beyond a trusted network,
             put a TLS proxy in front.
-        max_sessions: Most concurrent sessions.
+        max_sessions: Maximum concurrent sessions.
         idle_seconds: Idle time after which a session is closed.
         max_message_bytes: Longest message of a client in bytes.
         tools: Whether actions are tool calls (OpenEnv's ``CallToolAction``), which ``/mcp`` takes as well, instead of

@@ -81,7 +81,7 @@ class Session(Environment):  # type: ignore[misc]
             return self._observation(conversation.start(task, seed=seed))
 
     def step(self, action: TextAction, timeout_s: float | None = None, **unknown: Any) -> TextObservation:
-        """Send an answer; environments have time limits of their own, and `timeout_s` is not read.
+        """Send an answer; environments have their own time limits, and `timeout_s` is not read.
 
         Raises:
             SessionError: The machinery failed, and the episode counts for nothing; or no episode is running.

@@ -248,7 +248,7 @@ class _Running:
 def _lent_user() -> int | None:
     """The user that a sandbox runs as where root starts it; None for the user of this process.
 
-    It is a user of its own, so that the kernel's limits on a user's processes hold (they do not for root), and no file
+    It is a separate user, so that the kernel's limits on a user's processes hold (they do not for root), and no file
     that it could reach by mistake is its own. Where only root may make a sandbox, it stays root's.
     """
     if os.geteuid() != 0 or any(value == wanted for _, value, wanted in restrictions()):

@@ -18,7 +18,7 @@ _YOUNG_SECONDS = 60.0
 
 
 class Scratch:
-    """A directory of its own, locked for as long as this process lives or until `remove`.
+    """A private directory, locked for as long as this process lives or until `remove`.
 
     Args:
         parent: where it is made; else where temporary files go. Directories that killed processes left there go first.

@@ -23,7 +23,7 @@ from rlanything_envs.osworld.desktop.errors import DesktopError
 __all__ = ["Response", "Transport", "multipart"]
 
 _LOOKS = 3
-"""Most tries of a read-only request (GET) before it counts as failed."""
+"""Maximum tries of a read-only request (GET) before it counts as failed."""
 _BETWEEN_LOOKS = 0.2
 _LARGEST_ANSWER = 256 << 20
 """Bytes of an answer; a screen of 3840 by 2160 pixels has 33 million, and no larger file than 64 MiB is judged."""

@@ -19,7 +19,7 @@ NESTED = 0.035
 NESTED_UNREACHABLE = 0.25
 """Share of nested things that cannot be taken out (others are listed next to their container, as in official games)."""
 EXTRA_COPIES = 3
-"""Most copies beyond the first of a kind no goal asks for; the official games have 1 to 4 of each."""
+"""Maximum copies beyond the first of a kind no goal asks for; the official games have 1 to 4 of each."""
 
 
 def populate(rng: RngStream, layout: Layout, goal: Goal, copies: int) -> Scene | None:

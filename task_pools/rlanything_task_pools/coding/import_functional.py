@@ -10,9 +10,9 @@ from rlanything_task_pools.coding.draft import Draft, ImportFormatError, Pair, f
 __all__ = ["matches", "read"]
 
 CPU = 5.0
-"""Seconds a test: the usual runners of such sets give three, on a machine of their own."""
+"""Seconds a test: the usual runners of such sets give three, on a separate machine."""
 MAX_SOURCE = 200_000
-"""Most characters of a piece of Python."""
+"""Maximum characters of a piece of Python."""
 
 
 def matches(row: Mapping[str, Any]) -> bool:

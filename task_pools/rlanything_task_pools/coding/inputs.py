@@ -31,7 +31,7 @@ Reader = Callable[[str], Any]
 MAX_DIGITS = 40
 _INTEGER = re.compile(rf"0|-?[1-9][0-9]{{0,{MAX_DIGITS - 1}}}")
 _SHOWN = 40
-"""Most characters of a value in an error message."""
+"""Maximum characters of a value in an error message."""
 
 
 def integer(text: str) -> int:

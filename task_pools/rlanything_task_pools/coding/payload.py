@@ -25,7 +25,7 @@ MAX_STATEMENT = 60_000
 MAX_TEXT = 1_000_000
 """Longest input or output of one test, in characters."""
 MAX_TOTAL = 3_000_000
-"""Most characters in all tests of a task: the JSON of a task has to stay below `MAX_JSON_BYTES`."""
+"""Maximum characters in all tests of a task: the JSON of a task has to stay below `MAX_JSON_BYTES`."""
 MAX_TESTS = 512
 MAX_PROGRAM = 64_000
 """Longest program kept with a task, in characters."""

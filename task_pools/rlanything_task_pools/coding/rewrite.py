@@ -35,7 +35,7 @@ MAX_PROGRAM = 20_000
 SECRET_LINE = 8
 """Fewest characters of a line of a program that a statement may not show, with another one."""
 MAX_VALUE = 80
-"""Most characters of a strange value that are quoted."""
+"""Maximum characters of a strange value that are quoted."""
 
 
 class _ProposedTest(BaseModel):

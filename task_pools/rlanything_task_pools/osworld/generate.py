@@ -23,7 +23,7 @@ APPS = tuple(sorted({app for kind in KINDS.values() for app in kind.apps}))
 """Programs of the kinds."""
 
 MAX_DRAWS = 24
-"""Most draws of a state until one passes the gate."""
+"""Maximum draws of a state until one passes the gate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,9 @@ STEP_TYPES = (*UPSTREAM_STEPS, "write_file")
 """All types: ``write_file`` is our own and stores a file that the task itself carries."""
 
 MAX_FILE = 64_000
-"""Most bytes of a file that a task carries."""
+"""Maximum bytes of a file that a task carries."""
 MAX_TOTAL = 2_000_000
-"""Most characters of a payload's JSON; the largest published task has 32,000."""
+"""Maximum characters of a payload's JSON; the largest published task has 32,000."""
 MAX_STEPS = 400
 MAX_EVALUATORS = 32
 MAX_HINTS = 16

@@ -29,7 +29,7 @@ language model."""
 
 MAX_WORDS = 4_000
 MAX_VALUE = 80
-"""Most characters of a strange value that are quoted."""
+"""Maximum characters of a strange value that are quoted."""
 
 
 def propose(

@@ -1,6 +1,6 @@
 """The functions of the package desktop-env, for the evaluators that name some that are not built in.
 
-They run in a Python interpreter of their own, which the user brings: desktop-env needs other versions of many libraries
+They run in a separate Python interpreter, which the user brings: desktop-env needs other versions of many libraries
 than this package. ``pip install --no-deps desktop-env`` there is enough for the functions whose own libraries are
 there as well.
 """

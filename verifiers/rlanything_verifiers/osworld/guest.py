@@ -71,4 +71,4 @@ class Files(Protocol):
     """The files that a task brings along, by their URL."""
 
     def read(self, url: str) -> bytes:
-        """The bytes of a file; an exception of its own where it is not to be had."""
+        """The bytes of a file; a special exception where it cannot be read."""

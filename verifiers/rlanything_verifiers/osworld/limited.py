@@ -1,4 +1,4 @@
-"""Programs of others that read an untrusted file: in a process of their own, with limits on time and memory."""
+"""Programs of others that read an untrusted file: in a separate process, with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int
         file: What is read, for the message of an error.
         command: The program and its arguments; ``{}`` stands for the path of a temporary file with the data.
         data: The content of that file; standard input where no argument is ``{}``.
-        seconds: Most processor time; twice as much on the clock.
+        seconds: Maximum processor time; twice as much on the clock.
         suffix: Of the temporary file's name.
 
     Raises:

@@ -99,7 +99,7 @@ class Package(Mapping[str, bytes]):
         return len(self._members)
 
     def member(self, name: str) -> File:
-        """A member as a file of its own."""
+        """A member as a separate file."""
         return File(name, self[name], self.file.reference)
 
     def xml(self, name: str) -> _Element:

@@ -20,10 +20,10 @@ from rlanything_envs.alfworld.words import ACT, HELD, HOME, NEW, OBS, READY, REP
 __all__ = ["judge_texts"]
 
 _HISTORY = 4
-"""Most earlier steps in a text."""
+"""Maximum earlier steps in a text."""
 
 _SHORT = 6
-"""Most words of an earlier message in a text."""
+"""Maximum words of an earlier message in a text."""
 
 
 def judge_texts(trajectory: Trajectory) -> list[str]:

@@ -16,7 +16,7 @@ __all__ = ["FullLessons"]
 
 THOUGHT = "The program reads the input, follows the statement, and prints the result."
 TESTS, LONGEST = 4, 400
-"""Most tests of each problem, and most characters of each: of what a model can write itself."""
+"""Maximum tests of each problem, and maximum characters of each: of what a model can write itself."""
 
 
 class FullLessons:

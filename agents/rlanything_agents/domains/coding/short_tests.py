@@ -19,7 +19,7 @@ __all__ = ["ShortTests", "written_test"]
 
 _KNOWN = frozenset(WORDS)
 MAX_WORDS = 400
-"""Most words of an answer that are read; those of small models are shorter."""
+"""Maximum words of an answer that are read; those of small models are shorter."""
 
 
 class ShortTests:

@@ -1,4 +1,4 @@
-"""Rollout worker: the part that runs in a process of its own."""
+"""Rollout worker: the part that runs in its own process."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ __all__ = ["RayWorkers"]
 REPEATS = 3
 """Number of times that a job is repeated after its worker was lost."""
 START_S = 300.0
-"""Most seconds until all workers are ready."""
+"""Maximum seconds until all workers are ready."""
 PAUSE_S = 0.5
-"""Most seconds between two calls of ``progress``."""
+"""Maximum seconds between two calls of ``progress``."""
 
 _log = logging.getLogger(__name__)
 

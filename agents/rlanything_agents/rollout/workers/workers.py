@@ -55,7 +55,7 @@ class Play:
     """Settings of one rollout.
 
     Attributes:
-        max_steps: Most steps of an episode; an episode that has not ended by then has failed.
+        max_steps: Maximum steps of an episode; an episode that has not ended by then has failed.
         seed: Seed of the sampling.
         temperature: Temperature of the sampling.
     """

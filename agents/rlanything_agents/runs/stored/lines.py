@@ -12,9 +12,9 @@ from rlanything_agents.runs.storage import RunFolderError
 __all__ = ["unpacked_lines"]
 
 MAX_UNPACKED = 1 << 30
-"""Most bytes of an unpacked file; an iteration of 128 episodes of a large model has about 20 MB."""
+"""Maximum bytes of an unpacked file; an iteration of 128 episodes of a large model has about 20 MB."""
 MAX_LINE = 32 << 20
-"""Most bytes of a line, which is one episode; a longer line is skipped."""
+"""Maximum bytes of a line, which is one episode; a longer line is skipped."""
 
 
 def unpacked_lines(
@@ -24,8 +24,8 @@ def unpacked_lines(
 
     Args:
         file: A gzip file.
-        unpacked: Most bytes to unpack.
-        longest: Most bytes of a line.
+        unpacked: Maximum bytes to unpack.
+        longest: Maximum bytes of a line.
 
     Raises:
         RunFolderError: The file is truncated, damaged, or unpacks to more than the limit; the lines before that have

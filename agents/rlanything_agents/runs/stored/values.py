@@ -12,7 +12,7 @@ from rlanything_verifiers.plain_text import printable
 __all__ = ["integer", "mapping", "number", "readable", "sequence"]
 
 MAX_TEXT = 100_000
-"""Most characters of one text that are shown; a model's longest answers have about as many."""
+"""Maximum characters of one text that are shown; a model's longest answers have about as many."""
 
 _SEPARATOR = re.compile(r"\r?\n")
 _PLAIN = re.compile(r"[ -~\n]*")

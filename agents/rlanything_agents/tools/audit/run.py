@@ -115,7 +115,7 @@ def _episodes(panel: Panel, cheats: Sequence[Cheat], episodes: int, seed: int) -
         agents += [(RANDOM, episodes), (SOLUTION, int(_is_solved(task)))]
         for name, count in agents:
             for number in range(count):
-                # A seed of its own for each agent: files of episodes are named after task and seed.
+                # A seed for each agent: files of episodes are named after task and seed.
                 yield Episode(task, name, number, seed_of(seed, "audit", name, task.id, number), place)
 
 

@@ -49,7 +49,7 @@ class CheckpointAgent(Lockstep):
         settings: Sampling and history.
         log: File of the prompts and the answers. The seconds of an answer are those of its whole batch, which it waited
             for.
-        turns: Most turns of an episode, for which answers are sized where ``settings`` do not say how long they are.
+        turns: Maximum turns of an episode, for which answers are sized where ``settings`` do not say how long they are.
 
     Raises:
         BenchmarkError: There is no such model, its tokenizer has no chat template, or no answer fits into its context.

@@ -22,7 +22,7 @@ from rlanything_agents.tools.benchmark.errors import BenchmarkError
 __all__ = ["compare_results", "exact_p", "pair"]
 
 MAX_BYTES = 500_000_000
-"""Most bytes of a file of results; an episode takes about 400."""
+"""Maximum bytes of a file of results; an episode takes about 400."""
 RESAMPLES = 9999
 SEED = 20_260_202
 """Seed of the resampling, so that a repeated comparison gives the same interval."""

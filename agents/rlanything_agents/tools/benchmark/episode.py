@@ -189,7 +189,7 @@ def episodes_of(panel: Panel, count: int, seed: int) -> list[Episode]:
 
 
 def most_turns(env: gym.Env[Any, Any]) -> int:
-    """Most turns of an episode of an environment; `TURNS` where it has no limit that it names."""
+    """Maximum turns of an episode of an environment; `TURNS` where it has no limit that it names."""
     limits = [env.spec.max_episode_steps if env.spec else None, getattr(env.unwrapped, "max_turns", None)]
     return min((limit for limit in limits if limit), default=TURNS)
 

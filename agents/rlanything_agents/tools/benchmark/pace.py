@@ -17,10 +17,10 @@ class Pace:
 
     Args:
         model: The model; it counts from now on.
-        turns: Most turns of an episode.
+        turns: Maximum turns of an episode.
 
     Attributes:
-        left: Most turns that are still to be played.
+        left: Maximum turns that are still to be played.
     """
 
     def __init__(self, model: nn.Module, turns: int) -> None:

@@ -34,7 +34,7 @@ def play_in_parallel(
         agent: The agent.
         world: The environment.
         episodes: The episodes to play.
-        parallel: Most episodes at once.
+        parallel: Maximum episodes at once.
 
     Raises:
         BenchmarkError: A worker process died, or the agent is broken.

@@ -186,7 +186,7 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
         name: A name in one of the `FORMS`.
         settings: Settings of chat agents.
         log: File of the prompts to a model and its answers.
-        turns: Most turns of an episode.
+        turns: Maximum turns of an episode.
 
     Raises:
         BenchmarkError: There is no agent of this name, or it cannot be opened.

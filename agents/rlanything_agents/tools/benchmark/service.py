@@ -152,7 +152,7 @@ class ServicePlayer(ChatPlayer):
 
     def _answers_shortly(self, messages: list[Message], params: SamplingParams) -> bool:
         """Whether the service gives a short answer to a chat now: then it is up, and takes a chat of this length."""
-        # With a seed of its own it is asked, and never found in the log.
+        # With its own seed it is asked, and never found in the log.
         short = replace(params, max_tokens=min(WITNESS, params.max_tokens), form=None, seed=time.time_ns())
         return self._ask(messages, short).finish_reason != "error"
 

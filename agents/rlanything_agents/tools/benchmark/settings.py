@@ -13,7 +13,7 @@ from rlanything_envs.llm.budget import Price
 __all__ = ["LEAST", "MOST", "ChatSettings", "tokens_for", "usual_service"]
 
 MOST = 1024
-"""Most tokens of an answer by default."""
+"""Maximum tokens of an answer by default."""
 
 LOCAL = "http://localhost:8000/v1"
 """Where `vllm serve` and its like listen by default."""
@@ -27,13 +27,13 @@ class ChatSettings:
     """Sampling, history, service and budget.
 
     Attributes:
-        max_tokens: Most tokens of an answer; None for `MOST`, and for less where a local model's context is short.
+        max_tokens: Maximum tokens of an answer; None for `MOST`, and for less where a local model's context is short.
         temperature: Divisor of the logits; 0 takes the most probable token.
         max_history: Exchanges read before the latest message, besides the first message; None for all.
         images: Screens that a chat holds, the present one counted.
         base_url: Address of an OpenAI-compatible service.
         key_env: Environment variable that holds its key; None for a service without one.
-        max_dollars: Most dollars of the whole benchmark, where prices are given; None for no limit.
+        max_dollars: Maximum dollars of the whole benchmark, where prices are given; None for no limit.
         price: Dollars per million tokens.
 
     Raises:

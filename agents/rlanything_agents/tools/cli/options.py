@@ -94,7 +94,7 @@ def open_panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
     Args:
         name: Name of a panel, or its JSON file.
         pool: A pool's file, or the folder of a run; given where ``name`` is None.
-        limit: Most tasks, from the beginning.
+        limit: Maximum tasks, from the beginning.
 
     Raises:
         PoolError: Both or neither are given, or the tasks cannot be loaded.

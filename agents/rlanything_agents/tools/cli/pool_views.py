@@ -27,7 +27,7 @@ from rlanything_verifiers.plain_text import printable
 ROWS = 20
 """Approximate rows of metrics."""
 MAX_LINES = 12
-"""Most lines of the difference of two worlds under an edge of the tree."""
+"""Maximum lines of the difference of two worlds under an edge of the tree."""
 _ARROWS = {"harder": "▲ harder", "easier": "▼ easier"}
 _MARKS = {"-": "red", "+": "green", "": ""}
 _BRACKETS = {"-": "[-{}-]", "+": "{{+{}+}}", "": "{}"}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "SPLITS", "export_run", "manual_of", "new_folder"]
 
 BATCH = 1000
-"""Most rows in memory; each batch of Parquet leaves a few KB of metadata in memory until the file is complete."""
+"""Maximum rows in memory; each batch of Parquet leaves a few KB of metadata in memory until the file is complete."""
 
 FORMATS = ("parquet", "jsonl")
 SPLITS = ("none", "iteration", "outcome")

@@ -194,7 +194,7 @@ def _memory(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
             row = model.learns(trainer, 0.0, None, model.context).parts["micro-batch"]
             message = (
                 f"{trainer.micro_batch_tokens:,}; a prompt with its answer may have {model.context:,} (`context`): a "
-                f"longer row than a micro-batch is a pass of its own, with up to {human(row)} of activations and logits"
+                f"longer row than a micro-batch is a separate pass, with up to {human(row)} of activations and logits"
             )
             remedy = "a lower `context`, or as many tokens; `checkpointing: true` keeps fewer activations"
             yield Finding(f"{model.role}_trainer.micro_batch_tokens", None, message, remedy)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Duration", "estimate"]
 
 TURNS = 5
-"""Most turns of an episode of a pilot."""
+"""Maximum turns of an episode of a pilot."""
 SIZES = {"demonstrations": 48, "judge_steps": 320, "judge_episodes": 8}
 """Sizes of a pilot. Batches of small models have the run's size, because such a model's time for a turn hardly depends
 on how many episodes take it at once."""

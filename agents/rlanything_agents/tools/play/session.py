@@ -1,4 +1,4 @@
-"""A game on the screen: it shows messages, reads answers, and has a few commands of its own."""
+"""A game on the screen: it shows messages, reads answers, and has a few commands."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["overview", "run_line"]
 Rows = Sequence[Mapping[str, Any]]
 MAX_SETTINGS = 400
 MAX_POINTS = 1_000
-"""Most evaluations of a run that are read."""
+"""Maximum evaluations of a run that are read."""
 
 
 def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[str, Any]:

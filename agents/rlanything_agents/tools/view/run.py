@@ -21,7 +21,7 @@ from rlanything_task_pools import UnknownName
 __all__ = ["RunView", "is_run"]
 
 MAX_METRICS = 256 << 20
-"""Most bytes of ``metrics.jsonl`` that are read: about 80,000 iterations."""
+"""Maximum bytes of ``metrics.jsonl`` that are read: about 80,000 iterations."""
 KEPT = 96
 """Number of cached resources (indexes of iterations, tables of tasks), as JSON."""
 

@@ -28,7 +28,7 @@ __all__ = ["ViewServer", "serve"]
 
 HOST = "127.0.0.1"
 WAITING = 64
-"""Most connections without a complete request; the oldest is closed for each one too many."""
+"""Maximum connections without a complete request; the oldest is closed for each one too many."""
 WAITING_SECONDS = 15.0
 """How long a connection waits for one."""
 _HEADERS = {

@@ -26,7 +26,7 @@ PATIENCE = 200_000_000
 """Limit of SQLite instructions per connection: half a minute; a pool of 1,000 slots takes 1 % of it."""
 
 MAX_DIFF = 60
-"""Most lines of the difference of two worlds that are shown of one rewrite."""
+"""Maximum lines of the difference of two worlds that are shown of one rewrite."""
 MAX_PROOF = 200
 ALIKE = 0.5
 """Least share of common words for a word-by-word comparison of two goals."""

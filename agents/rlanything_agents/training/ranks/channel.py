@@ -20,13 +20,13 @@ from rlanything_agents.training.ranks.launch import launched
 __all__ = ["ProcessLost", "Ranks"]
 
 UPDATE = timedelta(minutes=30)
-"""Most time that a process waits for another within an update."""
+"""Maximum time that a process waits for another within an update."""
 ROLLOUT = timedelta(days=365)
-"""Most time that the followers wait for the leader, which plays, judges and stores between updates."""
+"""Maximum time that the followers wait for the leader, which plays, judges and stores between updates."""
 PIECE = 2**28
-"""Most bytes of one broadcast."""
+"""Maximum bytes of one broadcast."""
 REPORT = 1000
-"""Most bytes of a report."""
+"""Maximum bytes of a report."""
 
 
 class ProcessLost(RuntimeError):
@@ -36,7 +36,7 @@ class ProcessLost(RuntimeError):
 class Ranks:
     """Training processes of a run, seen from one of them.
 
-    Values travel over a gloo group of their own: waiting there takes no processor time, does not time out in practice,
+    Values travel over a separate gloo group: waiting there takes no processor time, does not time out in practice,
     and fails at once when the other process ends. ``torch.load`` reads them with ``weights_only``, as checkpoints: it
     makes plain values and tensors only.
 

@@ -32,7 +32,7 @@ from rlanything_agents.training.ranks.launch import launched
 __all__ = ["average_gradients", "optimizer_state", "read_state", "restore", "whole_weights", "write_state"]
 
 PART = 2**32
-"""Most bytes of a file, summed over the processes: each has a second copy of its part of a file while it writes it."""
+"""Maximum bytes of a file, summed over the processes: each has a second copy of its part while it writes it."""
 
 
 def average_gradients(model: torch.nn.Module) -> None:

@@ -1,4 +1,4 @@
-"""The accessibility tree and the terminal's text, each read by a process of its own.
+"""The accessibility tree and the terminal's text, each read by its own process.
 
 A new process queries each application again, while a permanent one would have to follow all their changes; it can be
 ended when an application hangs; and a crash of the accessibility library is not one of the server.

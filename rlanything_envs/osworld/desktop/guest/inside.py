@@ -219,7 +219,7 @@ def _reply(status: int, value: dict[str, Any]) -> None:
 
 
 def _keep(request: dict[str, Any], given: int, out: int, err: int, status: int) -> None:
-    """Carry out one request, in a process of its own."""
+    """Carry out one request, in its own process."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         answer = _KINDS[request["kind"]](request, given, out, err)

@@ -31,7 +31,7 @@ def parse_multipart(content_type: str, body: bytes) -> list[Part]:
     if found is None:
         raise ValueError("multipart without a boundary")
     line = b"--" + (found[1] or found[2]).encode("latin-1")
-    # Every boundary but the first starts on a line of its own; a line end in front makes the first like the others.
+    # Every boundary but the first starts on its own line; a line end in front makes the first like the others.
     pieces = (b"\r\n" + body).split(b"\r\n" + line)
     if len(pieces) < 2 or not pieces[-1].startswith(b"--"):
         raise ValueError("multipart without its last boundary")

@@ -39,7 +39,7 @@ _MOST_SILENCES = 2
 _MOST_SILENT, _IMPATIENT_MILLISECONDS = 2, 200
 """Applications that may fall silent before the others get less time for a question: an agent can start any number."""
 _SHEET_CELLS = 4000
-"""Most cells of a sheet; a screen of 1920 by 1080 shows about 1000."""
+"""Maximum cells of a sheet; a screen of 1920 by 1080 shows about 1000."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\ufffc\ufffd]")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -230,7 +230,7 @@ def _visible(table: Any) -> tuple[range, range, bool]:
 
 
 def _tag(node: Any) -> str:
-    role = node.get_role()  # known since the first question, while the role's name would be a question of its own
+    role = node.get_role()  # known since the first question, while the role's name would be a second question
     if role == Atspi.Role.UNKNOWN and "Image" in node.get_interfaces():
         return "icon"
     if role != Atspi.Role.EXTENDED:

@@ -16,7 +16,7 @@ __all__ = ["fork_program"]
 
 
 def fork_program(code: bytes, cwd: str, out: int, err: int) -> int:
-    """Start Python code in a copy of this process, a session of its own; returns its process id.
+    """Start Python code in a copy of this process, in a new session; returns its process id.
 
     Args:
         code: the program; it sees this process's environment.

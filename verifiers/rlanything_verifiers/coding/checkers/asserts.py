@@ -9,7 +9,7 @@ from rlanything_verifiers.coding.errors import JudgeError
 from .base import Checker
 
 MAX_SOURCE = 200_000
-"""Most characters of a test, and of the set-up before it."""
+"""Maximum characters of a test, and of the set-up before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Asserts(Checker):
     """The tests are Python statements about a function, such as ``assert candidate([1, 2]) == (2, 1)``.
 
     In a test, ``stdin`` holds the statements and ``stdout`` is empty; the function is available by its own name and as
-    ``candidate``. Statements and submission run in processes of their own, between which plain values pass: numbers,
+    ``candidate``. Statements and submission run in their own processes, between which plain values pass: numbers,
     texts, lists, tuples, sets, dictionaries. So no object of the submission takes part in a comparison.
 
     Where ``stdout`` is not empty, ``stdin`` and ``stdout`` hold arguments and result as JSON, and a tuple counts as a

@@ -17,7 +17,7 @@ _SPARE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Interactor(Checker):
-    """A Python program that exchanges messages with the submission, in the same sandbox, in a worker of its own.
+    """A Python program that exchanges messages with the submission, in the same sandbox, in its own worker.
 
     Its standard input begins with one line, the JSON object with the texts ``stdin`` and ``expected`` of the test,
     followed by the submission's output. Its own output is the submission's input, so it must flush. It writes its

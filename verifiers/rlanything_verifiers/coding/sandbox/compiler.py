@@ -35,7 +35,7 @@ def serve(
 ) -> NoReturn:
     """Run the steps that are asked for; never returns.
 
-    No file of theirs outlives a step. A worker with a root of its own has a directory in memory there; others have no
+    No file of theirs outlives a step. A worker with its own root has a directory in memory there; others have no
     directory, but ``/proc``, through which the compiler opens its standard streams.
     """
     code = 1

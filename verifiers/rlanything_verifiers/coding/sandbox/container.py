@@ -79,7 +79,7 @@ def _sdk() -> ModuleType:
 
 
 class Container:
-    """A worker in a container of its own: no network, no capabilities, nothing to write but a small ``/tmp``.
+    """A worker in its own container: no network, no capabilities, nothing to write but a small ``/tmp``.
 
     Args:
         packages: Packages of the image that programs may import besides the standard library.

@@ -1,4 +1,4 @@
-"""The server of one compiled submission: it starts the executable, in a process of its own, on each input."""
+"""The server of one compiled submission: it starts the executable, in its own process, on each input."""
 
 from __future__ import annotations
 

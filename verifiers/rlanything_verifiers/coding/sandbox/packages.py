@@ -85,7 +85,7 @@ def show(names: Sequence[str], environment: str | None = None) -> Shown:
         if any(_plain(asked) == name for asked in names):
             modules += [top.partition(".")[0] for top in tops if _importable(top)]
     directory = tempfile.TemporaryDirectory(prefix="rlanything-packages-")
-    os.chmod(directory.name, 0o755)  # nosec B103 # a worker with a user of its own reads the links in it
+    os.chmod(directory.name, 0o755)  # nosec B103 # a worker with its own user reads the links in it
     path = os.path.realpath(directory.name)
     for entry, target in entries.items():
         os.symlink(target, os.path.join(path, entry))

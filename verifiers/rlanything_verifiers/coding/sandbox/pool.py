@@ -26,7 +26,7 @@ StopTalks = Callable[[int, Interaction], bool]
 
 
 class Sandbox:
-    """Runs untrusted programs on inputs, each in a process of its own without other rights.
+    """Runs untrusted programs on inputs, each in its own process without other rights.
 
     Workers start on demand and stay warm. Several threads may use one sandbox at once: each
     submission has a worker to itself, and a thread waits while all are busy. After a fork the child starts workers

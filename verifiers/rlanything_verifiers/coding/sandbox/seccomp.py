@@ -35,7 +35,7 @@ def program(machine: Machine, more: Mapping[int, Decision] | None = None, *, own
     Args:
         machine: Numbers of the system calls.
         more: Decisions that count before those of every program: number to decision.
-        own_root: The program has an empty root of its own; else it may not look around in that of the machine.
+        own_root: The program has its own empty root; else it may not look around in that of the machine.
     """
     number = machine.number
     thread = _CLONE_VM | _CLONE_THREAD

@@ -126,7 +126,7 @@ _ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "getrandom": (318, 278),
 }
 
-#: Calls with a rule of their own in `seccomp`, and calls only the worker itself makes.
+#: Calls with their own rule in `seccomp`, and calls only the worker itself makes.
 _NAMED: dict[str, tuple[int, int]] = {
     "statfs": (137, 43),
     "chdir": (80, 49),

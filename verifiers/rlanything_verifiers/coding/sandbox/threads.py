@@ -10,7 +10,7 @@ import struct
 from . import libc, seccomp
 from .syscalls import machine
 
-#: Threads of one program; where a worker has a user of its own, threads and processes of the worker.
+#: Threads of one program; where a worker has its own user, threads and processes of the worker.
 MOST = 72
 
 # linux/seccomp.h

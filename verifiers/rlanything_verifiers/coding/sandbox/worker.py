@@ -32,7 +32,7 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 #: Parts of packages that are loaded when they are first used, which would be in each test.
 _PARTS = {"numpy": ("numpy.random", "numpy.linalg", "numpy.fft")}
 _FILES = 64
-#: Directory of the compiler, in a root of its own.
+#: Directory of the compiler, in its own root.
 _SCRATCH = "/scratch"
 #: First of the user ids that workers take when root starts them without namespaces.
 _STRANGERS = 0x60000000
@@ -123,7 +123,7 @@ def _lock(
     """Drop the rights that the tier removes. A compile worker keeps a scratch directory and the programs it starts.
 
     Returns:
-        The protection in force, and whether the worker has a user of its own, which limits its processes and threads.
+        The protection in force, and whether the worker has its own user, which limits its processes and threads.
     """
     os.chdir("/")
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _FILES, resource.RLIMIT_MEMLOCK: 0}

@@ -1,7 +1,7 @@
 """A program for the guest: looks elements up in the page of an address and prints their texts as JSON.
 
 Its one argument is JSON: the ports at which a browser may listen for a debugger, the address, and the queries. It runs
-with Python's standard library alone, and in a world of its own in the page, whose scripts it does not meet.
+with Python's standard library alone, and in its own world in the page, whose scripts it does not meet.
 """
 
 import base64
