@@ -11,8 +11,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import torch
 from tokenizers import Regex, normalizers, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from rlanything_agents.config import SmallConfig
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
@@ -85,6 +86,28 @@ def make_player(folder: Path, tasks: list[Task], steps: int, seed: int = 0, each
     print(f"imitation: {len(rows)} episodes, nats per token {losses[0]:.2f} -> {losses[-1]:.2f}", flush=True)
     tokenizer.save_pretrained(folder)
     model.save_pretrained(folder)
+
+
+class Player:
+    """A model in the place of the vLLM that the trainers start on a GPU.
+
+    Args:
+        folder: As `make_player` leaves it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.model = AutoModelForCausalLM.from_pretrained(folder)
+
+    @torch.inference_mode()
+    def sample(self, ids: list[int], most: int = 24) -> tuple[list[int], list[float]]:
+        """The token ids of an answer to a prompt, the end mark included, and their log-probabilities."""
+        done = self.model.generate(
+            torch.tensor([ids]), do_sample=True, max_new_tokens=most, output_logits=True, return_dict_in_generate=True
+        )
+        answer = done.sequences[0, len(ids) :].tolist()
+        scores = torch.stack(done.logits)[:, 0].log_softmax(-1)
+        return answer, [float(scores[place, token]) for place, token in enumerate(answer)]
 
 
 def player_tokenizer() -> PreTrainedTokenizerFast:

@@ -6,6 +6,8 @@ An agent loop is named in a YAML file, which ``actor_rollout_ref.rollout.agent.a
       _target_: rlanything_envs.adapters.verl.EnvAgentLoop
       env_id: RLAnything/AlfWorld-v0
       arguments: {max_episode_steps: 30}
+      pool: pool.sqlite   # tasks that adapt, for the rows of `group_rows`
+      rollouts: 8         # actor_rollout_ref.rollout.n
 
 ```python
 from rlanything_envs.adapters import verl
@@ -17,15 +19,18 @@ rows = verl.rows(tasks, "alfworld")  # datasets.Dataset.from_list(rows).to_parqu
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from uuid import uuid4
 
+from rlanything_envs.adapters import rows as plain_rows
 from rlanything_envs.adapters.rows import task_rows
 from rlanything_envs.conversation import Conversation, Turn
-from rlanything_envs.errors import MissingExtra
+from rlanything_envs.curriculum import CurriculumSource, Group
+from rlanything_envs.errors import MissingExtra, SettingError
 from rlanything_envs.message import images_of
 from rlanything_task_pools import Task
 
@@ -36,7 +41,7 @@ try:
 except ImportError as error:
     raise MissingExtra(f"rlanything_envs.adapters.verl needs verl ({error}): pip install verl") from error
 
-__all__ = ["EnvAgentLoop", "rows"]
+__all__ = ["EnvAgentLoop", "group_rows", "rows", "source"]
 
 
 class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
@@ -50,13 +55,25 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
     Args:
         env_id: Id of the environment, as `gymnasium.make` takes it.
         arguments: Arguments of `gymnasium.make`.
+        pool: Path of the pool whose curriculum deals the tasks of rows with a group. Each of verl's processes opens it.
+        rollouts: Episodes in a group: ``actor_rollout_ref.rollout.n``.
+        curriculum: Other arguments of `CurriculumSource`.
         given: Arguments of verl.
     """
 
-    def __init__(self, *, env_id: str, arguments: Mapping[str, Any] | None = None, **given: Any) -> None:
+    def __init__(
+        self,
+        *,
+        env_id: str,
+        arguments: Mapping[str, Any] | None = None,
+        pool: str | None = None,
+        rollouts: int = 8,
+        curriculum: Mapping[str, Any] | None = None,
+        **given: Any,
+    ) -> None:
         super().__init__(**given)
-        plain = OmegaConf.to_container(arguments, resolve=True) if OmegaConf.is_config(arguments) else arguments
-        self._env_id, self._arguments = env_id, dict(plain or {})
+        self._env_id, self._arguments = env_id, _plain(arguments)
+        self._source = None if pool is None else source(str(pool), rollouts, json.dumps(_plain(curriculum)))
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
         """Play the task of a row.
@@ -64,21 +81,33 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
         Args:
             sampling_params: For the server.
             row: Fields of the data set: ``raw_prompt``, messages before the environment's first one; and ``task``
-                (JSON, or an id that the environment knows) or ``seed``.
+                (JSON, or an id that the environment knows), ``seed`` or ``group``.
 
         Raises:
-            ValueError: The row has neither task nor seed; verl compares episodes of one row, so it must name a task.
+            ValueError: The row has neither task nor seed nor group; verl compares episodes of one row, so it must name
+                a task.
+            SettingError: The row has a group, and there is no pool.
             InfrastructureError: The machinery failed. verl has no episodes without a reward, so its generation ends.
         """
-        task, seed = row.get("task"), row.get("seed")
-        if task is None and seed is None:
-            raise ValueError("EnvAgentLoop: the row has neither 'task' nor 'seed': make rows by `verl.rows`")
+        task, seed, name = row.get("task"), row.get("seed"), row.get("group")
+        if task is None and seed is None and name is None:
+            raise ValueError("EnvAgentLoop: the row has neither 'task' nor 'seed' nor 'group': make it by `verl.rows`")
+        if name is not None and self._source is None:
+            raise SettingError(f"the row has the group {name!r}: give the agent loop a pool")
+        group: Group | None = None if self._source is None or name is None else self._source.join(str(name))
+        success, score, steps = None, None, 0
         conversation = await self._aside(lambda: Conversation(self._env_id, **self._arguments))
         try:
-            turn = await self._aside(lambda: conversation.start(task, seed=None if seed is None else int(seed)))
-            return await self._played(conversation, turn, list(row["raw_prompt"]), sampling_params)
+            chosen = task if group is None else group.task
+            turn = await self._aside(lambda: conversation.start(chosen, seed=None if seed is None else int(seed)))
+            output = await self._played(conversation, turn, list(row["raw_prompt"]), sampling_params)
+            success = bool(output.extra_fields["reward_extra_info"]["success"])
+            score, steps = output.reward_score, (output.num_turns - 1) // 2
+            return output
         finally:
             conversation.close()
+            if self._source is not None and group is not None:
+                self._source.end(group, success, score=score, steps=steps)
 
     async def _played(
         self, conversation: Conversation, turn: Turn, messages: list[dict[str, Any]], sampling_params: dict[str, Any]
@@ -151,6 +180,17 @@ class EnvAgentLoop(AgentLoopBase):  # type: ignore[misc]
         return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
+@cache
+def source(pool: str, rollouts: int = 8, settings: str = "{}") -> CurriculumSource:
+    """The source of this process: verl makes an agent loop for each episode."""
+    return CurriculumSource(pool, rollouts=rollouts, **json.loads(settings))
+
+
+def _plain(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    plain = OmegaConf.to_container(settings, resolve=True) if OmegaConf.is_config(settings) else settings
+    return dict(plain or {})
+
+
 def _with_user(messages: list[dict[str, Any]], turn: Turn) -> list[dict[str, Any]]:
     """The row's messages and the environment's first one, joined with a last one of the user's."""
     if messages and messages[-1]["role"] == "user":
@@ -177,6 +217,15 @@ def rows(tasks: Iterable[Task], name: str, prompt: str = "") -> list[dict[str, A
         name: Name of the agent loop in the YAML file.
         prompt: User's text before the environment's opening message.
     """
+    return _rows(task_rows(tasks, prompt), name)
+
+
+def group_rows(count: int, name: str, prompt: str = "") -> list[dict[str, Any]]:
+    """Rows whose tasks the curriculum of the agent loop's pool deals, one a group; arguments as for `rows`."""
+    return _rows(plain_rows.group_rows(count, prompt=prompt, name=name), name)
+
+
+def _rows(rows: Iterable[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return [
         {
             **row,
@@ -185,5 +234,5 @@ def rows(tasks: Iterable[Task], name: str, prompt: str = "") -> list[dict[str, A
             "reward_model": {"style": "rule", "ground_truth": ""},
             "extra_info": {"index": number},
         }
-        for number, row in enumerate(task_rows(tasks, prompt))
+        for number, row in enumerate(rows)
     ]

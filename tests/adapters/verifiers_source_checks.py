@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,6 +125,23 @@ def test_a_taskset_without_a_pool_is_refused() -> None:
 
 
 # --- prime-rl ---
+
+
+def test_the_recipe_plays_an_endless_taskset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    import recipe_prime_rl
+    from small_player import make_player
+
+    monkeypatch.setattr(recipe_prime_rl, "ROLLOUTS", 2)
+    config = tomllib.loads(recipe_prime_rl.prepare(tmp_path / "out", recipe_prime_rl.SMALL).read_text())
+    taskset = config["orchestrator"]["train"]["source"][0]["env"]["taskset"]
+    assert taskset["rollouts"] == config["orchestrator"]["group_size"] == 2
+    vf.resolve_env_config({"taskset": taskset})
+    with TaskPool.open(taskset["pool"]) as pool:
+        make_player(Path("my-model"), [pool.active(0)], 3, each=2, epochs=1)
+        numbers = recipe_prime_rl.play(Path(taskset["pool"]), 3, Path("my-model"), 2)
+        assert (numbers["groups"], pool.counts()["outcomes"], pool.counts()["errors"]) == (2, 4, 0)
+
 
 RECORDED = ("__next__", "observe", "state_dict", "load_state_dict", "metrics")
 """Methods of ``TaskSampler`` in prime-rl 0.8.0, as its orchestrator calls them: none with other arguments than the

@@ -26,7 +26,8 @@ from worlds import SEEN, WORLDS, World, break_engine
 
 from rlanything_envs.adapters import verl as adapter
 from rlanything_envs.conversation import Conversation
-from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.errors import InfrastructureError, SettingError
+from rlanything_task_pools import TaskPool
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -70,7 +71,12 @@ def config(response_length: int) -> DictConfig:
 
 
 def played(
-    world: World | Case, row: dict[str, Any], answers: list[str], response_length: int = 40_000, **arguments: Any
+    world: World | Case,
+    row: dict[str, Any],
+    answers: list[str],
+    response_length: int = 40_000,
+    pool: Path | None = None,
+    **arguments: Any,
 ) -> tuple[AgentLoopOutput, ScriptedServer]:
     """An episode, made by hydra from a section of the YAML file as verl's worker makes it."""
     section = OmegaConf.create(
@@ -79,6 +85,7 @@ def played(
             "_target_": "rlanything_envs.adapters.verl.EnvAgentLoop",
             "env_id": world.env_id,
             "arguments": {**world.arguments, **arguments},
+            **({"pool": str(pool), "rollouts": 2, "curriculum": {"rewriting": "inline"}} if pool else {}),
         }
     )
     section.pop("name")
@@ -161,6 +168,51 @@ def test_an_infrastructure_failure_is_no_reward(tmp_path: Path, monkeypatch: pyt
 def test_a_row_has_to_name_a_task() -> None:
     with pytest.raises(ValueError, match=r"verl\.rows"):
         played(WORLDS[0], {"raw_prompt": []}, [])
+
+
+def test_a_pool_deals_the_tasks_of_groups_and_takes_their_outcomes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, path = WORLDS[0], tmp_path / "pool.sqlite"
+    pool = TaskPool.create(path, [world.task(seed) for seed in range(2)])
+    first, second = ({**row, "raw_prompt": row["prompt"]} for row in adapter.group_rows(2, "ours", "Hello."))
+    rewards = [played(world, first, [world.idle] * 3, pool=path, max_episode_steps=3)[0].reward_score]
+    with Conversation(world.env_id, **world.arguments) as conversation:
+        tasks = {conversation.start(pool.active(slot)).text: pool.active(slot) for slot in pool.slots}
+    shown = TOKENS.decode(played(world, first, [world.idle], 10, pool=path)[0].prompt_ids)
+    assert any(opening in shown for opening in tasks)
+    assert rewards == [0.0]
+    assert [record.outcome.success for record in pool.outcomes()] == [False, False]
+    assert pool.counts()["proposed"] == 1
+    start = Conversation.start
+
+    def breaks(self: Conversation, *arguments: Any, **options: Any) -> Any:
+        turn = start(self, *arguments, **options)
+        break_engine(self.env)
+        return turn
+
+    monkeypatch.setattr(Conversation, "start", breaks)
+    for _ in range(2):
+        with pytest.raises(InfrastructureError):
+            played(world, second, [world.idle], pool=path)
+    assert pool.counts()["errors"] == 2, "no outcome"
+    with pytest.raises(SettingError, match="give the agent loop a pool"):
+        played(world, first, [])
+
+
+def test_the_recipe_composes_verls_settings_and_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "examples"))
+    monkeypatch.chdir(tmp_path)
+    import recipe_verl
+    from small_player import make_player
+
+    monkeypatch.setattr(recipe_verl, "ROLLOUTS", 2)
+    sizes = {**recipe_verl.SMALL, "groups": 3, "turns": 3}
+    settings = recipe_verl.prepare(tmp_path / "out", sizes)
+    with TaskPool.open(tmp_path / "out" / "pool.sqlite") as pool:
+        make_player(Path("my-model"), [pool.active(0)], 3, each=2, epochs=1)
+        numbers = recipe_verl.play(settings, Path("my-model"))
+        assert (numbers["groups"], pool.counts()["outcomes"]) == (3, 6)
 
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[-2], CASES[-1]], ids=str)
