@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 92_203,
-    "lines of studies, benchmarks, scripts and examples": 8_870,
-    "lines of tests": 69_552,
+    "lines of the four packages": 92_252,
+    "lines of studies, benchmarks, scripts and examples": 9_173,
+    "lines of tests": 69_622,
     "files of the four packages": 689,
     "settings of a run": 152,
     "commands": 19,
