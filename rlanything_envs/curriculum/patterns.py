@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Missed", "cycle_of", "most_frequent", "never_reached", "shape_of"]
+__all__ = ["Missed", "cycle_of", "most_frequent", "never_reached", "replaced", "shape_of"]
 
 MAX_PERIOD = 4
 """Longest loop that is detected, in commands."""
@@ -79,6 +79,18 @@ def cycle_of(commands: Sequence[str]) -> tuple[list[str], int] | None:
         return None
     covered, period, start = best[0], -best[1], -best[2]
     return list(commands[start : start + period]), covered // period
+
+
+def replaced(root: str, goal: str) -> bool:
+    """Whether a goal names things, and none of those that the root goal names.
+
+    >>> replaced("look at basketball under the desklamp", "put a laptop in sidetable")
+    True
+    >>> replaced("put a clean mug in cabinet", "put two mug in cabinet")
+    False
+    """
+    old, new = (set(_WORD.findall(text.lower())) - _COMMON for text in (root, goal))
+    return bool(old and new) and not old & new
 
 
 def never_reached(goal: str, opening: str, turns: Sequence[tuple[str, str]]) -> Missed:

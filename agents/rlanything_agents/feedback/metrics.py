@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 _Z = NormalDist().inv_cdf(0.975)
+FEWEST = 16
+"""Fewest trajectories with which a bootstrap over them tells how sure a share is."""
 RESAMPLES = 200
 """Resamples of a bootstrap over the trajectories of a judge's panel: 1.5 s for 96 of them."""
 
@@ -233,16 +235,27 @@ def quality_intervals(
         seed: Seed of the resampling.
 
     Returns:
-        Lower and upper end by field; without the fields that have no value in half of the resamples.
+        Lower and upper end by field; without the fields that have no value in half of the resamples, and empty for fewer
+        than `FEWEST` trajectories.
     """
+    if len(scores) < FEWEST:
+        return {}
     found: dict[str, list[float]] = {}
     for drawn in np.random.default_rng(seed).integers(len(scores), size=(RESAMPLES, len(scores))).tolist():
         quality = judge_quality(*([part[k] for k in drawn] for part in (scores, labels, outcomes)))
         for name, value in quality.to_dict().items():
             if isinstance(value, float):
                 found.setdefault(name, []).append(value)
-    known = {name: values for name, values in found.items() if 2 * len(values) >= RESAMPLES}
-    return {name: np.quantile(values, (0.025, 0.975)).tolist() for name, values in known.items()}
+    limits = {
+        name: np.quantile(values, (0.025, 0.975)).tolist()
+        for name, values in found.items()
+        if 2 * len(values) >= RESAMPLES
+    }
+    # A share of 0 or 1 is the same in every resample, and yet not known exactly.
+    return {
+        n: list(wilson(low * len(scores), len(scores))) if low == high in (0, 1) else [low, high]
+        for n, (low, high) in limits.items()
+    }
 
 
 def _share(agreed: NDArray[np.bool_]) -> float | None:

@@ -66,10 +66,7 @@ class JudgedGroup(RolloutGroup):
                 **self.header(t, iteration),
                 "turns": [
                     {
-                        "thought": step.thought,
-                        "action": step.action,
-                        "observation": step.full,
-                        "command": step.command,
+                        **step.record(),
                         "judgements": [vote.text for vote in judged.votes],
                         "votes": list(judged.scores),
                         "reward": None if reward != reward else round(reward, 4),

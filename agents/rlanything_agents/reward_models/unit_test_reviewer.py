@@ -332,10 +332,7 @@ class UnitTestReview:
                 "verdicts": hidden_verdicts(trajectory),
                 "turns": [
                     {
-                        "thought": step.thought,
-                        "action": step.action,
-                        "observation": step.full,
-                        "command": step.command,
+                        **step.record(),
                         "judgements": texts,
                         "votes": [None if np.isnan(vote) else vote for vote in votes[t][0].tolist()],
                         "reward": None if np.isnan(found.rewards[t]) else round(float(found.rewards[t]), 4),

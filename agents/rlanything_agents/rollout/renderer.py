@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from rlanything_envs.views import View
 
 __all__ = ["Renderer", "Turn"]
 
+RUN, SHORT = 8, 128
+"""See `Renderer.text`; and tokens of a text that is kept for the next time."""
 PROMPT = Path(__file__).parent / "prompts" / "policy.j2"
 
 Turn = tuple[Sequence[int], Step]
@@ -53,7 +56,17 @@ class Renderer:
         self._opening = lru_cache(maxsize=2**10)(lambda text: tuple(template.prompt([self._first(text)])))
         self._between = lru_cache(maxsize=2**14)(lambda text: tuple(template.between(text)))
         self._line = lru_cache(maxsize=2**14)(partial(memory_line, view, template.tokenizer))
+        self._texts = lru_cache(maxsize=2**14)(self._raw)
         self._parsed = lru_cache(maxsize=2**14)(lambda ids, stop: view.read(cut_at_stop(template.decode(ids), stop)[0]))
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Raw text of a prompt or an answer, for readers; of more than `RUN` equal tokens in a row (an image's) one."""
+        return self._texts(tuple(ids)) if len(ids) <= SHORT else self._raw(ids)
+
+    def _raw(self, ids: Sequence[int]) -> str:
+        runs = ([token, *rest] for token, *rest in (list(group) for _, group in groupby(ids)))
+        shown = [token for run in runs for token in (run if len(run) <= RUN else run[:1])]
+        return str(self.template.tokenizer.decode(shown, skip_special_tokens=False))
 
     @property
     def end_id(self) -> int:

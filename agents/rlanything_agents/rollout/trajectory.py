@@ -22,6 +22,9 @@ class Step:
         command: Result of the action from ``info["command"]``; empty where the environment does not report it.
         message: The environment's own message, where a short view shortened it; else empty.
         screen: Screen that the message shows, as a PNG; None where it is text alone.
+        prompt: Raw text that the prompt of this turn adds to the prompt before it and its answer.
+        kept: Where each turn has a prompt of its own, the lines of the prompt before it that it begins with; else None.
+        answer: The answer as it was sampled, with its special tokens.
     """
 
     thought: str
@@ -30,11 +33,26 @@ class Step:
     command: str = ""
     message: str = ""
     screen: Image | None = None
+    prompt: str = ""
+    kept: int | None = None
+    answer: str = ""
 
     @property
     def full(self) -> str:
         """The environment's own message."""
         return self.message or self.observation
+
+    def record(self) -> dict[str, Any]:
+        """The turn in the record of an episode, without its judgements."""
+        return {
+            "thought": self.thought,
+            "action": self.action,
+            "observation": self.full,
+            "command": self.command,
+            "prompt": self.prompt,
+            **({} if self.kept is None else {"kept": self.kept}),
+            "answer": self.answer,
+        }
 
 
 @dataclass(frozen=True, slots=True)

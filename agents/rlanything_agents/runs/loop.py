@@ -127,8 +127,9 @@ class Loop:
         They are empty without an optimizer step, so that no curve shows a zero for it.
         """
         learner = self.learners.both[role]
-        update: UpdateStats = learner.update(samples, learner.config.rate(number, used))
-        stats = dataclasses.asdict(update)
+        rate = learner.config.rate(number, used)
+        update: UpdateStats = learner.update(samples, rate)
+        stats = dataclasses.asdict(update) | {"learning_rate": rate * learner.config.learning_rate}
         del stats["seconds"]  # measured by the stopwatch
         return stats if update.optimizer_steps else {}
 
@@ -186,6 +187,8 @@ class Loop:
 def _played(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
     """What the episodes of an iteration came to, for its row of metrics."""
     episodes = [trajectory for group in groups for trajectory in group.trajectories]
+    turns = sum(len(episode.steps) for episode in episodes)
+    sampled = sum(step is not None for episode in episodes for step in episode.step_of_token)
     overlong = sum(episode.overlong for episode in episodes)
     crashes = sum(bool(episode.agent_crash) for episode in episodes)
     return {
@@ -195,6 +198,7 @@ def _played(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
             "ahead": sum(group.ahead for group in groups),
             "spread": sum(has_spread(group.outcomes) for group in groups) / len(groups),
         },
+        "turns": {"episode": turns / len(episodes), "tokens": sampled / turns if turns else None},
         "overlong": {"episodes": overlong, "share": overlong / len(episodes)},
         "agent_crash": {"episodes": crashes, "share": crashes / len(episodes)},
         "actions": action_shares(step.command for episode in episodes for step in episode.steps),

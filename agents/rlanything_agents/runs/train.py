@@ -318,7 +318,7 @@ class Run:
         self.reporter.show(table)
         self._say(summary["verdict"]["text"])
         for reason in summary["verdict"]["why"]:
-            self._say(f"  {reason}")
+            self._say(f"- {reason}")
         if far := rows[-1]["curriculum"]["far"]:
             self.reporter.say(f"{len(far)} tasks are far from their roots: rlanything pool lineage {self.folder.path}")
         self.reporter.say(f"{summary['seconds']:.0f} s. Report: {self.folder.report}")

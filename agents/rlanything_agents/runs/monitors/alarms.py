@@ -107,7 +107,7 @@ def judge_collapse(rows: Rows, window: int) -> Iterator[str]:
         yield "the reward model's loss is not a number"
     unparsable = series("feedback.unparsable_rate").soon  # of many votes already in the first iteration
     if unparsable is not None and unparsable >= JUDGE_UNPARSABLE:
-        yield f"{percent(unparsable, 0)} of its answers cannot be read"
+        yield f"{percent(unparsable, 0)} of the reward model's answers cannot be read"
         return  # the other metrics are of few votes
     if (idle := series("behaviour.judge_idle").now) is not None and idle >= JUDGE_IDLE:
         yield f"the reward model had no sample to learn from in {percent(idle, 0)} of the iterations"
@@ -120,10 +120,11 @@ def judge_collapse(rows: Rows, window: int) -> Iterator[str]:
         yield f"votes do not predict outcomes: mu = p+ + p- is {mu:.2f}"
     mixed = series("feedback.mixed_rate")
     if mixed.first is not None and mixed.now is not None and mixed.first > JUDGE_MIXED >= mixed.now:
-        yield f"its votes differ on only {percent(mixed.now)} of the steps: it has nothing to learn from"
+        yield f"the reward model's votes differ on only {percent(mixed.now)} of the steps: it has nothing to learn from"
     balanced = series("judge_quality.process_balanced").now
     if balanced is not None and balanced <= JUDGE_CHANCE:
-        yield f"its balanced accuracy against the planner is {percent(balanced, 0)}, no better than chance"
+        share = percent(balanced, 0)
+        yield f"the reward model's balanced accuracy against the planner is {share}, no better than chance"
     for key, what in TRUTH.items():
         change = series(key).change
         if change is not None and -change >= JUDGE_FALL:
@@ -173,7 +174,7 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[str]:
             yield f"the policy's {key.partition('.')[2]} is not a finite number"
     readable = series("actions.readable").soon
     if readable is not None and 1 - readable >= POLICY_UNREADABLE:
-        yield f"{percent(1 - readable, 0)} of its answers contain no readable action"
+        yield f"{percent(1 - readable, 0)} of the policy's answers contain no readable action"
     success = series("success.active")
     kept = series("feedback.policy_kept").now
     others = (series(f"feedback.{key}").now for key in ("silent_kept", "policy_format"))

@@ -89,13 +89,13 @@ SO_FAR = {kind: f"So far: {head[0].lower()}{head[1:]}" for kind, head in HEADS.i
 
 
 def _reasons(found: Sequence[Health], iterations: int) -> tuple[str, ...]:
-    """Alarms of most of the run, or of its end, the most lasting first."""
+    """Alarms of most of the run, or of its end, the most lasting and those of the policy first."""
     lasting = [
         line
         for line in found
         if line.iterations and (len(line.iterations) >= LASTING * iterations or line.iterations[-1] == iterations)
     ]
-    lasting.sort(key=lambda line: -len(line.iterations))
+    lasting.sort(key=lambda line: (-len(line.iterations), line.name != "policy_collapse"))
     told = tuple(f"{line.said} (iterations {line.when})" for line in lasting[:REASONS])
     return told or (
         "no alarm was raised: train longer (iterations), or measure on more tasks (evaluation.episodes) to see a "

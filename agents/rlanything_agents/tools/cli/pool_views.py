@@ -20,6 +20,7 @@ from rlanything_agents.feedback.percent import percent
 from rlanything_agents.tools.cli.output import console, plain_text
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_envs.curriculum.monitor import CurriculumRow
+from rlanything_envs.curriculum.patterns import replaced
 from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, Version, get_domain
 from rlanything_task_pools.errors import UnknownName
 from rlanything_verifiers.plain_text import printable
@@ -170,6 +171,7 @@ def lineage_rows(pool: TaskPool, which: Sequence[str]) -> Iterator[dict[str, Any
                 "author": rewrite.author if rewrite else None,
                 "critique": rewrite.critique if rewrite else None,
                 "critic": rewrite.critic if rewrite else None,
+                "replaced": _replacement(versions[0].task, task).strip(),
             }
             if parent is not None:
                 before, after = _before_and_after(version, parent, outcomes)
@@ -216,7 +218,7 @@ def _tree(slot: int, versions: Sequence[Version], outcomes: Mapping[Any, Sequenc
             continue
         parent = by_index[version.parent]
         before, after = _before_and_after(version, parent, outcomes)
-        nodes[version.index] = nodes[parent.index].add(_edge(version, parent, before, after))
+        nodes[version.index] = nodes[parent.index].add(_edge(version, parent, root.task, before, after))
     return tree
 
 
@@ -235,6 +237,13 @@ def _before_and_after(
     )
 
 
+def _replacement(root: Task, task: Task) -> str:
+    """What a rewrite is called whose goal shares nothing with its root's; empty for any other."""
+    if task.rewrite is None or not replaced(root.goal, task.goal):
+        return ""
+    return "  replaced" if "scene" in task.rewrite.change else "  replaced in the same scene"
+
+
 def _verdict(version: Version) -> Text:
     """Decision on a version with its reason."""
     words = version.state if version.decided is None else f"{version.state}: {printable(version.decided.reason, 60)}"
@@ -246,11 +255,11 @@ def _fresh(version: Version) -> RenderableType:
     return Group(Text.assemble(_verdict(version), (f"  {version.task.id}", "dim")), plain_text(version.task.goal))
 
 
-def _edge(version: Version, parent: Version, before: Tally, after: Tally) -> RenderableType:
+def _edge(version: Version, parent: Version, root: Task, before: Tally, after: Tally) -> RenderableType:
     rewrite = version.task.rewrite
     direction = _ARROWS.get(rewrite.direction, "") if rewrite else ""
     head = Text.assemble(
-        (direction, "bold"), "  ", _verdict(version), "  ",
+        (direction, "bold"), (_replacement(root, version.task), "yellow"), "  ", _verdict(version), "  ",
         _rate(before), " → ", _rate(after),
         (f"  by {printable(rewrite.author, 60)}" if rewrite else "", "dim"),
         (f"  {version.task.id}", "dim"),
@@ -263,7 +272,8 @@ def _edge(version: Version, parent: Version, before: Tally, after: Tally) -> Ren
         for mark, line in world_diff(parent.task, version.task)[:MAX_LINES]:
             lines.append(plain_text(f"{mark or ' '}{line}", _MARKS[mark]))
     if rewrite and rewrite.critique:
-        lines.append(plain_text(f"“{rewrite.critique}” ({rewrite.critic or 'author unknown'})", style="italic"))
+        said = f"“{rewrite.critique}” ({rewrite.critic or 'author unknown'})".splitlines()
+        lines += [plain_text(line, style="italic") for line in said]
     return Group(*lines)
 
 

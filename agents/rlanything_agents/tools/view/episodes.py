@@ -20,6 +20,8 @@ CHUNK = 8
 """Episodes in one resource; as many as a group of the paper."""
 MAX_TURNS = 2_000
 MAX_JUDGEMENTS = 256
+MAX_PROMPT = 100_000
+"""Characters that are shown of what a turn adds to its prompt."""
 
 
 def read_episode(n: int, line: bytes) -> dict[str, Any]:
@@ -62,6 +64,9 @@ def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
         "action": readable(turn.get("action")),
         "observation": readable(turn.get("observation")),
         "command": command_of(turn),
+        "prompt": readable(turn.get("prompt"), MAX_PROMPT),
+        "kept": integer(turn.get("kept"), -1),
+        "answer": readable(turn.get("answer"), MAX_PROMPT),
         "votes": [{"score": number(score), "text": readable(text)} for score, text in zip_longest(scores, texts)],
         "reward": number(turn.get("reward")),
         "advantage": number(turn.get("advantage")),

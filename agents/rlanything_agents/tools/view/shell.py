@@ -12,7 +12,7 @@ __all__ = ["MEDIA_TYPES", "STYLES", "page", "policy", "scripts", "static"]
 STYLES = ("base.css", "parts.css")
 SCRIPTS = (
     "format.js", "charts.js", "parts.js",
-    "runs.js", "overview.js", "tasks.js", "slot.js", "episodes.js", "episode.js", "app.js",
+    "runs.js", "compare.js", "overview.js", "tasks.js", "slot.js", "episodes.js", "episode.js", "app.js",
 )  # fmt: skip
 MEDIA_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 

@@ -149,6 +149,7 @@ def _version(version: Version, parent: Version | None, tallies: Mapping[str, Any
     if parent is not None and rewrite is not None:
         shown |= {
             "direction": rewrite.direction,
+            "replaced": tallies["replaced"],
             "author": readable(rewrite.author, 100),
             "critique": readable(rewrite.critique, 4_000),
             "critic": readable(rewrite.critic, 100),

@@ -61,7 +61,7 @@ def test_healthy_runs_raise_no_alarm() -> None:
         ("judge_collapse", {"feedback__p_plus": 1.0, "feedback__p_minus": 0.02}, "2 % of the votes on"),
         ("judge_collapse", {"feedback__mu": 0.98}, "mu = p+ + p- is 0.98"),
         ("judge_collapse", {"feedback__mixed_rate": 0.001}, "differ on only 0.1 %"),
-        ("judge_collapse", {"feedback__unparsable_rate": 0.5}, "50 % of its answers cannot be read"),
+        ("judge_collapse", {"feedback__unparsable_rate": 0.5}, "50 % of the reward model's answers cannot be read"),
         ("judge_collapse", {"judge_quality__process_balanced": 0.5}, "no better than chance"),
         ("judge_collapse", {"judge_quality__process_balanced": 0.58}, "has fallen by 12 points"),
         ("judge_collapse", {"judge__loss": float("nan")}, "loss is not a number"),
@@ -71,7 +71,7 @@ def test_healthy_runs_raise_no_alarm() -> None:
         ("policy_collapse", {"feedback__policy_kept": 0.0}, "0 % of the groups gave the policy a gradient"),
         ("policy_collapse", {"curriculum__below": 1.0}, "100 % of the groups are too hard"),
         ("policy_collapse", {"curriculum__above": 0.98}, "98 % of the groups are too easy: take harder tasks"),
-        ("policy_collapse", {"actions__readable": 0.4}, "60 % of its answers contain no readable action"),
+        ("policy_collapse", {"actions__readable": 0.4}, "60 % of the policy's answers contain no readable action"),
         ("policy_collapse", {"policy__entropy": 0.002}, "almost deterministic"),
         ("policy_collapse", {"policy__entropy": 1.2}, "4.0 times what it was"),
         ("policy_collapse", {"policy__kl": 3.0}, "3.00 nats a token"),
@@ -128,8 +128,8 @@ def test_every_episode_of_one_iteration_lost_is_worth_a_word_at_once() -> None:
 def test_a_run_shorter_than_the_window_has_alarms_too() -> None:
     silent = changed(feedback__unparsable_rate=1.0, actions__readable=0.0)
     alarms = watch(run(0, silent, times=1))
-    assert alarms["judge_collapse"] == ["100 % of its answers cannot be read"]
-    assert alarms["policy_collapse"] == ["100 % of its answers contain no readable action"]
+    assert alarms["judge_collapse"] == ["100 % of the reward model's answers cannot be read"]
+    assert alarms["policy_collapse"] == ["100 % of the policy's answers contain no readable action"]
     untaught = run(0, changed(feedback__policy_kept=0.0), times=3)
     assert watch(untaught) == {}, "three of many iterations tell little"
     ended = watch(untaught, 3)["policy_collapse"]

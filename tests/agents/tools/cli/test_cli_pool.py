@@ -106,6 +106,20 @@ def test_lineage(run: CliRunner, folder: Path) -> None:
     assert "has no task 'alfworld-0'" in run.invoke(app, ["pool", "lineage", str(folder), "alfworld-0"]).stderr
 
 
+def test_a_critique_is_a_paragraph_and_another_goal_is_called_replaced(run: CliRunner, tmp_path: Path) -> None:
+    task = DOMAIN.generate(0)
+    told = "The attempts took 30 steps.\n6 of 8 failed attempts never touched the cup."
+    rewrite = Rewrite(direction="easier", author="x", change={"goal": "other"}, critique=told, critic="scripted")
+    other = task.model_copy(update={"goal": "Open the window.", "parent": task.id, "root": task.id, "rewrite": rewrite})
+    with TaskPool.create(tmp_path / "pool.db", [task]) as pool:
+        pool.propose(0, other)
+    output = run.invoke(app, ["pool", "lineage", str(tmp_path / "pool.db")]).output
+    assert "replaced in the same scene" in " ".join(output.split())
+    lines = [line.strip(" │└─") for line in output.splitlines()]
+    assert "“The attempts took 30 steps." in lines
+    assert any(line.startswith("6 of 8 failed attempts never touched the cup.”") for line in lines)
+
+
 def test_lineage_of_a_change_of_the_world_shows_the_world(run: CliRunner, tmp_path: Path) -> None:
     task = DOMAIN.generate(0)
     scene = {**task.payload["scene"], "can_contain": []}

@@ -102,11 +102,34 @@ def test_from_the_list_of_runs_to_a_turn_and_back(runs: Path, served: Served, vi
         panel = visit.text("aside.panel")
         for judgement in turn["judgements"]:
             assert judgement in panel
+    page.click("aside.panel >> text=raw prompt and answer")
+    raw = visit.text("aside.panel .raw")
+    assert all(turn["answer"] in raw and turn["prompt"] in raw for turn in record["turns"][:-1])
+    page.click("aside.panel >> text=the task's proof")
+    with TaskPool.open(runs / "alfworld" / "pool.sqlite") as pool:
+        assert all(step in visit.text("aside.panel .proof") for step in pool.task(record["task_id"]).proof)
     page.go_back()
     page.wait_for_selector("table.groups")
     page.click("#bar a.brand")
     page.wait_for_selector("table.runs")
     assert all(address.startswith(f"http://127.0.0.1:{server.port}/") for address in visit.asked)
+
+
+def test_two_runs_side_by_side_and_on_a_phone(runs: Path, served: Served, visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 800})
+    visit.go(served(runs).url, "table.runs")
+    page.click("text=alfworld >> nth=0")
+    page.wait_for_selector(".verdict >> text=No measurable change")
+    after = page.locator(".results tbody tr >> nth=0 >> td.number >> nth=1").bounding_box()
+    assert after["x"] + after["width"] <= 390
+    assert page.locator(".results .good, .results .bad").count() == 0, "8 games are noise"
+    page.select_option("select[aria-label='compare with']", "coding")
+    page.wait_for_selector("text=Settings that differ")
+    assert page.locator("tr", has_text="rollout.max_steps").inner_text().split() == ["rollout.max_steps", "6", "1"]
+    assert page.locator(".verdict").count() == 2
+    assert page.locator(".chart path.dashed").count() > 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_keys_lead_everywhere(runs: Path, served: Served, visit: Visit) -> None:

@@ -3,7 +3,7 @@
 {
   const { h } = RL;
   const TABS = [["overview", "Overview"], ["tasks", "Tasks"], ["episodes", "Episodes"]];
-  const TAB_OF = { slot: "tasks", episode: "episodes" };
+  const TAB_OF = { slot: "tasks", episode: "episodes", compare: "overview" };
   const POLL = 3000;
   const KEYS = [["j  k", "next, previous row or turn"], ["Enter", "open it"], ["[  ]", "previous, next episode, slot or iteration"], ["u", "up"],
     ["1 2 3", "overview, tasks, episodes"], ["0", "all runs"], ["/", "search"], ["t", "light, dark, as the system"], ["?", "this list"]];
@@ -60,7 +60,7 @@
     if (!found) throw new Error(`There is no run ${name} here.`);
     const overview = await RL.load(`${found.key}/overview`);
     RL.chunk = overview.chunk;
-    return { key: found.key, run: found.name, overview };
+    return { key: found.key, run: found.name, overview, runs: list.runs };
   };
 
   const route = async (again = false) => {

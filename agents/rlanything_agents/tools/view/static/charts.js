@@ -50,7 +50,7 @@
     const values = chart.lines.map(() => RL.h("b"));
     const when = RL.h("span.when");
     const legend = RL.h("ul.legend", chart.lines.map((line, k) =>
-      RL.h("li", RL.h(`i.swatch.${line.colour}`), line.label, " ", values[k])));
+      RL.h("li", RL.h(`i.swatch.${line.colour}${line.dashed ? ".dashed" : ""}`), line.label, " ", values[k])));
     const svg = RL.s("svg.plot", { role: "img", height: HEIGHT, "aria-label": `${chart.title}, ${chart.unit}` });
     const figure = RL.h("figure.chart", RL.h("figcaption", RL.h("h3", chart.title), RL.h("span.unit", chart.unit), when),
       svg, legend);
@@ -93,7 +93,7 @@
               ...known.map((k) => `${x(k).toFixed(1)} ${y(line.low[k]).toFixed(1)}`).reverse()];
             svg.append(RL.s(`path.band.${line.colour}`, { d: `M${band.join("L")}Z` }));
           }
-          svg.append(RL.s(`path.line.${line.colour}`, { d: path(line.points, x, y) }));
+          svg.append(RL.s(`path.line.${line.colour}${line.dashed ? ".dashed" : ""}`, { d: path(line.points, x, y) }));
           const last = line.points.findLastIndex((point) => point !== null);
           const lone = line.points.map((_, k) => k).filter((k) => line.points[k] !== null
             && (line.dots || k === last || ((line.points[k - 1] ?? null) === null && (line.points[k + 1] ?? null) === null)));

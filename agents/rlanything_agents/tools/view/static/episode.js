@@ -36,13 +36,34 @@
     turn.command && turn.command !== "ok" ? h("span.faint", turn.command) : null, turn.observation ? RL.text(turn.observation, "observation") : null),
   h("div.worth", RL.votes(turn.votes), most > 0 ? [h("span.number", { title: "advantage" }, RL.signed(turn.advantage)), RL.diverging(turn.advantage, most, 56)] : null));
 
-  const judgements = (turn, k, tests) => h("div",
+  // The whole prompt of a turn: what each turn added to the one before it and its answer, or the lines that it kept of it.
+  const promptOf = (turns, k) => {
+    let before = "", answer = "";
+    for (const turn of turns.slice(0, k + 1)) {
+      before = turn.kept < 0 ? before + answer + turn.prompt : [...before.split("\n").slice(0, turn.kept), turn.prompt].join("\n");
+      answer = turn.answer;
+    }
+    return before;
+  };
+  const raw = (turns, k) => (turns[k].answer || turns[k].prompt ? h("details.inner.raw", { on: { toggle: (event) => {
+    if (event.target.open && event.target.children.length < 2) event.target.append(h("h3", "prompt"), RL.text(promptOf(turns, k), "mono"),
+      h("h3", "answer"), RL.text(turns[k].answer, "mono"));
+  } } }, h("summary", "raw prompt and answer")) : null);
+
+  // The solution that proves the task, from the lineage of its slot.
+  const proof = (view, episode, node) => RL.load(`${view.key}/slots/${episode.slot}`).then((tree) => {
+    const version = tree.versions.find((one) => one.task === episode.task);
+    if (version && version.proof.length) node.replaceChildren(h("details.inner", h("summary", `the task's proof: ${RL.plural(version.proof.length, "step")}`),
+      h("ol.proof", version.proof.map((action) => h("li", RL.text(action, "mono"))))));
+  }, () => {});
+
+  const judgements = (turns, k, tests) => { const turn = turns[k]; return h("div",
     h("h2", `Turn ${k + 1}`),
     h("dl.worth", h("div", h("dt", "integrated reward"), h("dd", RL.signed(turn.reward, 3))), h("div", h("dt", "advantage"), h("dd", RL.signed(turn.advantage, 3))),
       tests ? null : h("div", h("dt", "votes"), h("dd", turn.votes.length ? RL.signed(RL.mean(turn.votes.map((vote) => vote.score))) : "none"))),
     tests ? null : turn.votes.length ? h("ol.judgements", turn.votes.map((vote) => h("li", { class: vote.score > 0 ? "up" : vote.score < 0 ? "down" : "none" },
       h("b", RL.signed(vote.score, Number.isInteger(vote.score) ? 0 : 2)), vote.text ? RL.text(vote.text) : h("span.faint", "no words"))))
-      : h("p.faint", "The reward model was not asked about this turn."));
+      : h("p.faint", "The reward model was not asked about this turn."), raw(turns, k)); };
 
   // Programs against the tests the reward model wrote for their task.
   const matrix = (view, where, group, here, tests) => {
@@ -90,7 +111,7 @@
     const group = first.tests.length || Object.keys(first.verdicts).length ? await whole(view, where, briefs.slice(0, 64)) : [first];
     const turns = first.turns, most = Math.max(0, ...turns.map((turn) => Math.abs(turn.advantage ?? 0)));
     const tests = first.tests.length > 0, benchmark = view.overview.benchmark;
-    const panel = h("aside.panel"), list = h("ol.turns");
+    const panel = h("aside.panel"), proven = h("div"), list = h("ol.turns");
     let shown = Math.min(turns.length - 1, Math.max(0, Number(at || 1) - 1));
 
     const choose = (k, quiet = false) => {
@@ -101,7 +122,7 @@
       const row = list.children[shown];
       row.classList.add("here");
       bars.querySelector(`[data-turn="${shown}"]`)?.classList.add("here");
-      panel.replaceChildren(judgements(turns[shown], shown, tests));
+      panel.replaceChildren(judgements(turns, shown, tests), proven);
       if (!quiet) {
         row.scrollIntoView({ block: "nearest" });
         RL.quietly(RL.link(view.run, "episode", [where, n, shown + 1], query));
@@ -128,6 +149,7 @@
       h("div.reader", { class: benchmark ? "alone" : "" }, turns.length ? list : RL.empty("The episode has no turns."), benchmark ? null : panel),
       tests ? matrix(view, where, group, n, first.tests) : null, verdicts(group, n, view, where));
     choose(shown, true);
+    if (!benchmark) proof(view, first, proven);
     return { title: `episode ${n}`, node: page, up: RL.link(view.run, "episodes", [where]), step, move: (by) => choose(shown + by), steady: true,
       ready: () => { if (at) list.children[shown]?.scrollIntoView({ block: "nearest" }); } };
   };

@@ -3,13 +3,13 @@
 {
   const { h } = RL;
 
-  const head = (o) => h("div.facts",
+  const head = (o, compare) => h("div.facts",
     RL.fact("domain", o.domain), RL.fact("seed", o.seed), o.feedback ? RL.fact("feedback", o.feedback.replace(/ with .*/, ", changed")) : null,
     o.benchmark ? null : RL.fact("iterations", o.finished || !o.planned ? o.done : `${o.done} of ${o.planned}`),
     o.benchmark ? null : RL.fact("environment steps", RL.count(o.env_steps)), RL.fact("time", RL.duration(o.seconds)),
     o.counts.slots ? RL.fact("tasks accepted", RL.count(o.counts.accepted)) : null,
     o.counts.slots ? RL.fact("rejected after a trial", RL.count(o.counts.rejected)) : null,
-    o.counts.errors ? RL.fact("without outcome", RL.count(o.counts.errors)) : null);
+    o.counts.errors ? RL.fact("without outcome", RL.count(o.counts.errors)) : null, compare);
 
   // "67.7 % [60.1, 72.0]" as numbers from 0 to 1, in the older style with a sign each too; null for what is no share.
   const share = (text) => {
@@ -27,7 +27,7 @@
   const result = (what, on, points, change = null, told = null) => {
     const first = points[0], last = points[points.length - 1], moved = change ?? (points.length > 1 ? 100 * (last.rate - first.rate) : null);
     return h("tr", h("th", { scope: "row" }, what, h("small", on)), h("td", RL.interval(points)),
-      h("td.number", moved === null ? "" : RL.percent(first.rate, 1)), h("td.number", h("b", RL.percent(last.rate, 1))),
+      h("td.number.old", moved === null ? "" : RL.percent(first.rate, 1)), h("td.number", h("b", RL.percent(last.rate, 1))),
       h("td.number", { class: COLOUR[told ?? clear(first, last)] || "faint", title: "grey: within the noise" }, moved === null ? "" : RL.signed(moved, 1)));
   };
 
@@ -102,7 +102,7 @@
     const open = (iteration) => { location.hash = RL.link(view.run, "episodes", [iteration]); };
     return {
       title: o.run || o.name,
-      node: h("div.page", RL.problems(o.problems), o.verdict && o.done ? RL.verdict(o.verdict) : null, head(o),
+      node: h("div.page", RL.problems(o.problems), o.verdict && o.done ? RL.verdict(o.verdict) : null, head(o, RL.compareWith(view)),
         h("div.columns", results(o, view.run), beside), health(o),
         xs.length ? h("section", h("h2", "Curves ", h("small", "click a point to read its episodes")),
           h("ul.small", o.reading.map((line) => h("li", line))),

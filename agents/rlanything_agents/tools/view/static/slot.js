@@ -24,7 +24,7 @@
     const verdict = version.state === "root" ? RL.chip("root", "root") : RL.chip(version.state === "pending" ? "on trial" : version.state, version.state);
     return h("article.version", { class: `${version.state}${version.current ? " current" : ""}`, "data-row": true, tabindex: -1 },
       h("header", root ? null : h("b.direction", ARROWS[version.direction] || version.direction), verdict,
-        version.current ? RL.chip("trained on now", "now") : null,
+        version.current ? RL.chip("trained on now", "now") : null, version.replaced ? RL.chip(version.replaced, "trial") : null,
         version.reason && version.reason !== version.direction ? h("span.reason", version.reason) : null,
         root || version.state === "pending" && !version.trial[1] ? null : h("span.rates", { title: "success of the parent, and of the candidate on trial" },
           rate(version.before), " → ", h("b", rate(version.trial))),
