@@ -235,8 +235,8 @@ def quality_intervals(
         seed: Seed of the resampling.
 
     Returns:
-        Lower and upper end by field, without the fields that have no value in half of the resamples; empty for fewer than
-        `FEWEST` trajectories.
+        Lower and upper end by field, without the fields that have no value in half of the resamples. Empty for fewer
+        than `FEWEST` trajectories.
     """
     if len(scores) < FEWEST:
         return {}
