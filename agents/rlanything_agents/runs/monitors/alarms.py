@@ -123,8 +123,8 @@ def judge_collapse(rows: Rows, window: int) -> Iterator[str]:
         yield f"the reward model's votes differ on only {percent(mixed.now)} of the steps: it has nothing to learn from"
     balanced = series("judge_quality.process_balanced").now
     if balanced is not None and balanced <= JUDGE_CHANCE:
-        share = percent(balanced, 0)
-        yield f"the reward model's balanced accuracy against the planner is {share}, no better than chance"
+        accuracy = percent(balanced, 0)
+        yield f"the reward model's balanced accuracy against the planner is {accuracy}, no better than chance"
     for key, what in TRUTH.items():
         change = series(key).change
         if change is not None and -change >= JUDGE_FALL:
