@@ -3,6 +3,9 @@
 ``python -m benchmarks.alfworld --games 12 --textworld-steps 20`` prints a table. Times are CPU times of
 this process; native and TextWorld measurements alternate, so both meet the same machine. Every native step
 includes the sorted list of admissible commands and the win check.
+
+``--gymnasium 1024`` adds the speed through Gymnasium, random play: `gymnasium.make` and a vector of 1,024, with a new
+game at each reset, and with 1,024 games that are played again and again.
 """
 
 import argparse
@@ -18,6 +21,10 @@ from statistics import median
 from time import process_time
 from typing import Any
 
+import gymnasium as gym
+
+import rlanything_envs  # noqa: F401 (registers the environments)
+from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import (
     Game,
     Goal,
@@ -39,7 +46,10 @@ TARGETS = {
     "plan from a random state [ms]": (0.5, "at most"),
     "memory per world [KB]": (15, "at most"),
     "native / TextWorld steps": (3_000, "at least"),
+    "vector, games again": (200_000, "at least"),
 }
+AGAIN = 1024
+"""Games that are played again and again."""
 
 
 def official_games(count: int) -> list[Game]:
@@ -51,10 +61,6 @@ def official_games(count: int) -> list[Game]:
 
 
 def generated_games(count: int) -> list[Game]:
-    try:
-        from rlanything_task_pools.alfworld import DOMAIN
-    except ImportError:
-        return []
     tasks = [DOMAIN.generate(seed) for seed in range(count)]
     return [
         Game(Scene.from_dict(task.payload["scene"]), Goal.from_dict(task.payload["goal"]), task.goal) for task in tasks
@@ -81,6 +87,39 @@ def native_steps_per_second(world: World, steps: int, seed: int) -> float:
         commands = world.admissible_commands
         _ = world.won
     return steps / (process_time() - begin)
+
+
+def gymnasium_steps_per_second(envs: int, steps: int) -> dict[str, float]:
+    """Random play through Gymnasium, by what is made: steps/s of one environment, and of a vector with its resets."""
+    tasks = [DOMAIN.generate(seed) for seed in range(AGAIN)]
+    rng, found = random.Random(0), {}
+    ways: dict[str, dict[str, Any]] = {
+        "make, without resets": {"max_episode_steps": -1},
+        "make, new games": {},
+        "make, games again": {"tasks": tasks},
+    }
+    for name, arguments in ways.items():
+        env = gym.make("RLAnything/AlfWorld-v0", **arguments)
+        info = env.reset(seed=0)[1]
+        begin = process_time()
+        for _ in range(steps):
+            commands = info["admissible_commands"]
+            _, _, terminated, truncated, info = env.step(commands[int(rng.random() * len(commands))])
+            if truncated or (terminated and name != "make, without resets"):
+                info = env.reset()[1]
+            elif terminated:
+                info = env.reset(options={"task": info["task_id"]})[1]
+        found[name] = steps / (process_time() - begin)
+    for name, arguments in {"vector, new games": {}, "vector, games again": {"tasks": tasks}}.items():
+        vector = gym.make_vec("RLAnything/AlfWorld-v0", envs, autoreset_mode="SameStep", **arguments)
+        infos = vector.reset(seed=0)[1]
+        for times in (50, 100):  # the first episodes warm the memos of the games
+            begin = process_time()
+            for _ in range(times):
+                actions = [each[int(rng.random() * len(each))] for each in infos["admissible_commands"]]
+                infos = vector.step(actions)[4]
+        found[name] = envs * times / (process_time() - begin)
+    return found
 
 
 def memory_per_world(game: Game, worlds: int = 1000, steps: int = 30) -> float:
@@ -112,7 +151,7 @@ def textworld_player(game: Game, folder: Path) -> Any:
     return env
 
 
-def measure(games: list[Game], steps: int, textworld_steps: int) -> dict[str, list[float]]:
+def measure(games: list[Game], steps: int, textworld_steps: int, envs: int) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {name: [] for name in TARGETS}
     found |= {"TextWorld steps/s": [], "TextWorld reset [ms]": []}
     with tempfile.TemporaryDirectory() as folder:
@@ -141,6 +180,9 @@ def measure(games: list[Game], steps: int, textworld_steps: int) -> dict[str, li
     found["memory per world [KB]"] = [memory_per_world(game) for game in games[:3]]
     pairs = zip(found["native steps/s"], found["TextWorld steps/s"], strict=False)
     found["native / TextWorld steps"] = [ours / theirs for ours, theirs in pairs]
+    for _ in range(3 if envs else 0):
+        for name, speed in gymnasium_steps_per_second(envs, steps).items():
+            found.setdefault(name, []).append(speed)
     return found
 
 
@@ -151,7 +193,7 @@ def report(found: dict[str, list[float]], title: str) -> None:
         if not values:
             print(f"{name:32}{'not measured':>12}")
             continue
-        more_is_better = name.endswith("steps/s") or name.endswith("steps")
+        more_is_better = name.endswith(("steps/s", "steps", "games", "again", "resets"))
         worst, best = (min, max) if more_is_better else (max, min)
         target = f"{TARGETS[name][1]} {TARGETS[name][0]:,}" if name in TARGETS else ""
         print(f"{name:32}{median(values):12,.3f}{worst(values):12,.3f}{best(values):12,.3f}   {target}")
@@ -163,6 +205,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=12, help="games of each source")
     parser.add_argument("--steps", type=int, default=5000, help="native steps measured a game, twice")
     parser.add_argument("--textworld-steps", type=int, default=15, help="TextWorld steps a game; 0 leaves it out")
+    parser.add_argument("--gymnasium", type=int, default=0, help="games of a vector; 0 leaves Gymnasium out")
     parser.add_argument("--source", choices=["official", "generated", "both"], default="both")
     args = parser.parse_args()
     print(f"Python {platform.python_version()} on {platform.machine()}, one process, one thread\n")
@@ -170,8 +213,9 @@ def main() -> None:
     measured = False
     for name, make in sources.items():
         games = make(args.games) if args.source in (name, "both") else []
+        envs = args.gymnasium if name == "generated" else 0
         if games:
-            report(measure(games, args.steps, args.textworld_steps), f"{len(games)} {name} games")
+            report(measure(games, args.steps, args.textworld_steps, envs), f"{len(games)} {name} games")
             measured = True
     if not measured:
         sys.exit("no games: set ALFWORLD_DATA to the official games, or install the task pools")

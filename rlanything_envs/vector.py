@@ -8,10 +8,42 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
 from rlanything_envs.errors import EpisodeOver
+
+
+def arguments_of_copies(
+    n: int, seed: int | Sequence[int | None] | None, options: Mapping[str, Any] | None
+) -> tuple[list[int | None], list[dict[str, Any]], npt.NDArray[np.bool_]]:
+    """The arguments of a reset of `n` copies: by copy its seed and its options, and which copies are meant.
+
+    Args:
+        n: number of copies.
+        seed: one seed for each copy, or the first of consecutive ones.
+        options: ``"tasks"`` (one for each copy; None draws one), ``"task"`` (the same for all), ``"reset_mask"`` (a
+            boolean array); others go to each copy.
+
+    Raises:
+        ValueError: a list has the wrong length, or the mask is not a boolean array with a True in it.
+    """
+    shared = dict(options or {})
+    mask = shared.pop("reset_mask", None)
+    given, task = shared.pop("tasks", None), shared.pop("task", None)
+    seeds = [None if seed is None else seed + i for i in range(n)] if seed is None or isinstance(seed, int) else [*seed]
+    tasks = [task] * n if given is None else [*given]
+    for name, values in (("seed", seeds), ("options['tasks']", tasks)):
+        if len(values) != n:
+            raise ValueError(f"{name} has {len(values)} entries for {n} copies")
+    if mask is None:
+        mask = np.ones(n, dtype=np.bool_)
+    elif not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (n,):
+        raise ValueError(f"options['reset_mask'] must be a boolean array of shape ({n},)")
+    elif not mask.any():
+        raise ValueError("options['reset_mask'] selects no copy")
+    return seeds, [{**shared, "task": task} for task in tasks], mask
 
 
 class _Slot(gym.Wrapper[Any, Any, Any, Any]):
@@ -87,28 +119,11 @@ class ThreadedVectorEnv(SyncVectorEnv):
             options: see the class.
 
         Raises:
-            ValueError: a list has the wrong length, or the mask has another shape or no True in it.
-            TypeError: the mask is not a boolean array.
+            ValueError: a list has the wrong length, or the mask is not a boolean array with a True in it.
         """
-        options, n = dict(options or {}), self.num_envs
-        seeds = (
-            [None if seed is None else seed + i for i in range(n)]
-            if seed is None or isinstance(seed, int)
-            else list(seed)
-        )
-        tasks = [options.get("task")] * n if options.get("tasks") is None else list(options["tasks"])
-        if len(tasks) != n:
-            raise ValueError(f"ThreadedVectorEnv: options['tasks'] has {len(tasks)} entries for {n} copies")
-        given = {name: value for name, value in options.items() if name not in ("tasks", "reset_mask")}
-        mask = options.get("reset_mask", np.ones(n, dtype=np.bool_))
-        if len(seeds) == n and isinstance(mask, np.ndarray) and mask.shape == (n,) and mask.dtype == np.bool_:
-            self._begin(
-                {
-                    i: partial(self.envs[i].restart, seeds[i], given | {"task": tasks[i]})
-                    for i in map(int, np.flatnonzero(mask))
-                }
-            )
-        return super().reset(seed=seeds, options=options)  # which refuses any other seeds and masks
+        seeds, chosen, mask = arguments_of_copies(self.num_envs, seed, options)
+        self._begin({i: partial(self.envs[i].restart, seeds[i], chosen[i]) for i in map(int, np.flatnonzero(mask))})
+        return super().reset(seed=seeds, options={"reset_mask": mask})
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take one action in every copy.

@@ -26,7 +26,7 @@ def to_command(action: str) -> str | None:
     command = action.strip()
     if not command.isprintable():
         return None
-    if match := _PUT.match(command):
+    if command.startswith("put ") and (match := _PUT.match(command)):
         return f"move {match[1]} to {match[2]}"
     return command
 

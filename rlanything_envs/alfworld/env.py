@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -28,7 +27,8 @@ from rlanything_envs.spaces import Unicode
 from rlanything_envs.verdict import Command, Limits, Verdict, is_last_step, limits_of_reset, settle
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_task_pools.alfworld import DOMAIN
-from rlanything_verifiers.alfworld import NOTHING_HAPPENS, Game, Goal, Scene, World
+from rlanything_task_pools.alfworld.games import game_of
+from rlanything_verifiers.alfworld import NOTHING_HAPPENS, Game, World
 
 Split = Literal["generated", "train", "valid_seen", "valid_unseen"]
 Engine = Literal["native", "textworld"]
@@ -81,29 +81,14 @@ def _make_engine(name: str) -> Callable[[Game], GameWorld]:
     raise ValueError(f"AlfWorldEnv: engine {name!r} is unknown; choose 'native' or 'textworld'")
 
 
-@lru_cache(maxsize=128)
-def game_of(task: Task) -> Game:
-    """The game of a task; parsed once and shared by all environments of the process.
-
-    Raises:
-        TaskFormatError: the task is not of this domain, or has no scene and goal.
-        GameFormatError: the scene or the goal is malformed.
-    """
-    if task.domain != DOMAIN.name:
-        raise TaskFormatError(f"task {task.id} is of the domain {task.domain!r}; this environment plays alfworld")
-    if missing := {"scene", "goal"} - set(task.payload):
-        raise TaskFormatError(f"task {task.id}: its payload lacks {', '.join(sorted(missing))}")
-    return Game(Scene.from_dict(task.payload["scene"]), Goal.from_dict(task.payload["goal"]), sentence=task.goal)
-
-
 class AlfWorldEnv(gym.Env[str, str]):
     """ALFWorld: find, clean, heat, cool, slice, light and place things in a house described in text.
 
     ## Description
     The agent stands in a room of receptacles (cabinets, drawers, a fridge, ...) and things, and gets a task of one of
     six kinds, such as "clean some apple and put it in fridge." It moves and acts by text commands. The default engine
-    is a native one that gives the very texts of the original ALFWorld/TextWorld stack at a hundred thousand steps a
-    second; ``engine="textworld"`` plays on the original stack.
+    is a native one that gives the very texts of the original ALFWorld/TextWorld stack, thousands of times as fast;
+    ``engine="textworld"`` plays on the original stack.
 
     ## Action Space
     `Unicode`: a command such as ``go to fridge 1``, ``open fridge 1``, ``take apple 1 from fridge 1``,
@@ -210,9 +195,11 @@ class AlfWorldEnv(gym.Env[str, str]):
             self.source = make_source(split, generated_split, knobs, data_dir)
         else:
             self.source = source_of(tasks)
-        self._world: GameWorld | None = None
+        self.world: GameWorld | None = None
+        """The running game; None between episodes."""
         self.task_id = ""
-        self._last = ("", "")  # command and answer, for rendering
+        self.last = ("", "")
+        """The last action and its answer, for rendering."""
         self._sentence = ""
         self._limits: Limits = ()
 
@@ -226,7 +213,7 @@ class AlfWorldEnv(gym.Env[str, str]):
             InfrastructureError: the engine failed.
         """
         super().reset(seed=seed)
-        self._world = None
+        self.world = None
         wanted = wanted_task(options)
         task = self.source.draw(self.np_random) if wanted is None else self._find(wanted)
         game = game_of(task)
@@ -237,11 +224,11 @@ class AlfWorldEnv(gym.Env[str, str]):
             raise InfrastructureError(f"the engine failed to begin task {task.id}: {error!r}") from error
         if world.won:
             raise TaskFormatError(f"task {task.id} is solved from the start: give it another goal")
-        self._world, self.task_id, self._sentence = world, task.id, game.sentence
+        self.world, self.task_id, self._sentence = world, task.id, game.sentence
         self._limits = limits_of_reset(self)
-        self._last = ("", observation)
-        info = self._info(world, None)
-        return self._shown(observation, info), info
+        self.last = ("", observation)
+        commands = world.admissible_commands
+        return self._shown(observation, commands), self._info(None, commands, world.goal_condition_rate, False)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Play one command.
@@ -251,49 +238,46 @@ class AlfWorldEnv(gym.Env[str, str]):
             InvalidAction: the action is not a string.
             InfrastructureError: the engine failed; the episode is void.
         """
-        world = self._world
+        world = self.world
         if world is None:
             raise EpisodeOver("AlfWorldEnv: no episode is running: call reset() first")
         if not isinstance(action, str):
             raise InvalidAction(f"AlfWorldEnv: an action is a text, got {type(action).__name__}: pass a str")
-        command = to_command(action)
         try:
-            observation = NOTHING_HAPPENS if command is None else world.step(command)
-            info = self._info(world, _became(command, observation))
-            settle(info, truncated=is_last_step(self._limits))
+            observation, command, commands, rate, won = play(world, action)
         except Exception as error:
-            self._world = None
+            self.world = None
             raise InfrastructureError(f"the engine failed on task {self.task_id}: {error!r}") from error
-        self._last = (action, observation)
-        won: bool = info["won"]
+        self.last = (action, observation)
         if won:
-            self._world = None
-        return self._shown(observation, info), float(won), won, False, info
+            self.world = None
+        info = self._info(command, commands, rate, won)
+        settle(info, truncated=is_last_step(self._limits))
+        return self._shown(observation, commands), float(won), won, False, info
 
     def render(self) -> str | npt.NDArray[np.uint8] | None:
         """The task, the last command and the answer: as text, as a picture (height, width, 3), or None."""
         if self.render_mode is None:
             gym.logger.warn("AlfWorldEnv.render: make the environment with render_mode='ansi' or 'rgb_array'")
             return None
-        inventory = self._world.inventory if self._world is not None else None
-        screen = render.Screen(self._sentence, *self._last, inventory)
+        inventory = self.world.inventory if self.world is not None else None
+        screen = render.Screen(self._sentence, *self.last, inventory)
         return render.as_text(screen) if self.render_mode == "ansi" else render.as_image(screen)
 
     def close(self) -> None:
         """End the episode; may be called more than once."""
-        self._world = None
+        self.world = None
 
-    def _shown(self, observation: str, info: dict[str, Any]) -> str:
-        return observation if self.admissible == "none" else with_listing(observation, info["admissible_commands"])
+    def _shown(self, observation: str, commands: list[str]) -> str:
+        return observation if self.admissible == "none" else with_listing(observation, commands)
 
-    def _info(self, world: GameWorld, command: Command | None) -> dict[str, Any]:
-        won, commands = world.won, world.admissible_commands
+    def _info(self, command: Command | None, commands: list[str], rate: float, won: bool) -> dict[str, Any]:
         offered = {} if won or self.admissible == "none" else {"choices": answer_form(commands)}
         return offered | {
             "task_id": self.task_id,
             "command": command,
             "admissible_commands": commands,
-            "goal_condition_rate": world.goal_condition_rate,
+            "goal_condition_rate": rate,
             "won": won,
             "outcome": Verdict.SUCCESS if won else None,
         }
@@ -304,10 +288,19 @@ class AlfWorldEnv(gym.Env[str, str]):
         return find_task(wanted, self.domain, self.source, ", nor the path of a game file")
 
 
-def _became(command: str | None, observation: str) -> Command:
-    if observation != NOTHING_HAPPENS:
-        return "ok"
-    return "impossible" if command is not None and has_form(command) else "unreadable"
+def play(world: GameWorld, action: str) -> tuple[str, Command, list[str], float, bool]:
+    """Play one action in a game.
+
+    Returns:
+        The game's answer, how the action was read, the admissible commands, the share of the conditions that hold,
+        and whether the goal does.
+    """
+    command = to_command(action)
+    observation = NOTHING_HAPPENS if command is None else world.step(command)
+    became: Command = "ok"
+    if observation == NOTHING_HAPPENS:
+        became = "impossible" if command is not None and has_form(command) else "unreadable"
+    return observation, became, world.admissible_commands, world.goal_condition_rate, world.won
 
 
 def _exists(path: str | os.PathLike[str]) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rlanything_envs.errors import InfrastructureError, UnknownTask
 from rlanything_envs.sources import GeneratedTasks, TaskSource
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN, SPLITS, find_games
+from rlanything_task_pools.alfworld.games import GAMES
 from rlanything_task_pools.alfworld.generate import make_knobs
 from rlanything_verifiers.alfworld import GameFormatError
 
@@ -73,7 +75,8 @@ class OfficialTasks:
         """The task of a game; None where it cannot be read."""
         path = self._games[index]
         try:
-            task = DOMAIN.load(path)
+            state = path.stat()
+            task = _read(path, state.st_mtime_ns, state.st_size)
         except (OSError, GameFormatError) as error:
             if path not in self.unreadable:
                 gym.logger.warn(f"a game of the split {self._split!r} cannot be read and is left out: {error}")
@@ -82,6 +85,12 @@ class OfficialTasks:
         self.unreadable.pop(path, None)
         self._index[task.id] = index
         return task
+
+
+@lru_cache(maxsize=GAMES)
+def _read(path: Path, modified: int, size: int) -> Task:
+    """The task of a game file, which is read again only if it has changed."""
+    return DOMAIN.load(path)
 
 
 def make_source(

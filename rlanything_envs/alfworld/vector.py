@@ -1,6 +1,6 @@
 """Many ALFWorld environments in one process."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,21 +8,28 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rlanything_envs.alfworld.env import AlfWorldEnv
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction
-from rlanything_envs.verdict import settle
+from rlanything_envs.alfworld.commands import answer_form, with_listing
+from rlanything_envs.alfworld.env import AlfWorldEnv, GameWorld, play
+from rlanything_envs.errors import EpisodeOver, InvalidAction
+from rlanything_envs.vector import arguments_of_copies
+from rlanything_envs.verdict import Verdict
 
 BoolArray = npt.NDArray[np.bool_]
 _Batch = tuple[tuple[str, ...], npt.NDArray[np.float64], BoolArray, BoolArray, dict[str, Any]]
 
-_INFO_TYPES: Mapping[str, type] = {
+_Row = tuple[Any, ...]
+"""The information of one copy: the values of `_COLUMNS`."""
+
+_COLUMNS: Mapping[str, type] = {
     "task_id": object,
     "command": object,
     "admissible_commands": object,
     "goal_condition_rate": float,
     "won": bool,
     "outcome": object,
+    "choices": object,
 }
+_ABSENT: _Row = (None, None, None, 0.0, False, None, None)
 
 
 class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[Any]]):
@@ -75,7 +82,8 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
         self.single_action_space = first.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._observations = [""] * num_envs
+        self._observations, self._task_ids = [""] * num_envs, [""] * num_envs
+        self._worlds: list[GameWorld | None] = [None] * num_envs
         self._elapsed = np.zeros(num_envs, dtype=np.int64)
         self._ended = np.zeros(num_envs, dtype=np.bool_)
 
@@ -95,26 +103,15 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
             ValueError: a list has the wrong length, or the mask is not a boolean array with a True in it.
             UnknownTask, TaskFormatError, GameFormatError, InfrastructureError: as for `AlfWorldEnv.reset`.
         """
-        options = dict(options or {})
-        mask = self._mask(options.pop("reset_mask", None))
+        seeds, chosen, mask = arguments_of_copies(self.num_envs, seed, options)
         if isinstance(seed, int):
             super().reset(seed=seed)
-        seeds = (
-            [None if seed is None else seed + i for i in range(self.num_envs)]
-            if (seed is None or isinstance(seed, int))
-            else list(seed)
-        )
-        tasks = options.pop("tasks", None)
-        tasks = [options.pop("task", None)] * self.num_envs if tasks is None else list(tasks)
-        for name, values in (("seed", seeds), ("options['tasks']", tasks)):
-            if len(values) != self.num_envs:
-                raise ValueError(f"AlfWorldVectorEnv: {name} has {len(values)} entries for {self.num_envs} copies")
-        infos: list[dict[str, Any] | None] = [None] * self.num_envs
-        for i in np.flatnonzero(mask):
-            self._observations[i], infos[i] = self.envs[i].reset(seed=seeds[i], options={**options, "task": tasks[i]})
+        rows = [_ABSENT] * self.num_envs
+        for i in map(int, np.flatnonzero(mask)):
+            rows[i] = self._begin(i, seeds[i], chosen[i])
         self._elapsed[mask] = 0
         self._ended[mask] = False
-        return tuple(self._observations), _batch(infos)
+        return tuple(self._observations), _batch(rows, mask)
 
     def step(self, actions: Sequence[str]) -> _Batch:
         """Play one command in every copy.
@@ -134,25 +131,50 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
                 f"AlfWorldVectorEnv: the episodes of copies {np.flatnonzero(ended).tolist()} are over: "
                 "reset them with options={'reset_mask': ...}"
             )
-        rewards = np.zeros(self.num_envs)
-        terminated, truncated = np.zeros((2, self.num_envs), dtype=np.bool_)
-        infos: list[dict[str, Any] | None] = [None] * self.num_envs
-        final: dict[str, Any] = {}
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
-        for i, env in enumerate(self.envs):
-            if ended[i] and not same_step:
-                self._observations[i], infos[i] = env.reset()
-                self._elapsed[i] = 0
+        reset, self._elapsed = ended & (not same_step), self._elapsed + 1
+        late = np.zeros_like(ended) if self.max_episode_steps is None else self._elapsed >= self.max_episode_steps
+        over = {True: Verdict.FAILURE, False: None}
+        listed = self.envs[0].admissible == "list"
+        terminated, truncated = np.zeros_like(ended), late & ~reset
+        rows, observations = [_ABSENT] * self.num_envs, self._observations
+        final: dict[str, Any] = {}
+        # Of a thousand games each lies cold in memory, so a step touches the game and nothing else of a copy.
+        worlds, ids = self._worlds, self._task_ids
+        for i, (world, action, again, cut) in enumerate(
+            zip(worlds, actions, reset.tolist(), truncated.tolist(), strict=True)
+        ):
+            if again:
+                rows[i] = self._begin(i)
                 continue
-            observation, reward, won, cut, info = self._step_one(i, actions[i])
-            rewards[i], terminated[i], truncated[i] = reward, won, cut
-            if (won or cut) and same_step:
-                self._add_info(final, {"final_obs": observation, "final_info": info}, i)
-                observation, info = env.reset()
-                self._elapsed[i] = 0
-            self._observations[i], infos[i] = observation, info
-        self._ended = np.zeros_like(ended) if same_step else terminated | truncated
-        return tuple(self._observations), rewards, terminated, truncated, {**final, **_batch(infos)}
+            if world is None:
+                raise EpisodeOver(f"AlfWorldVectorEnv: copy {i} has no running episode: call reset() first")
+            try:
+                answer, command, commands, rate, won = play(world, action)
+            except Exception:  # the engine's: this episode is void
+                won, cut, truncated[i] = False, True, True
+                observations[i], rows[i], worlds[i] = "", (ids[i], None, [], 0.0, False, "error", None), None
+            else:
+                form = answer_form(commands) if listed and not won else None
+                rows[i] = (ids[i], command, commands, rate, won, Verdict.SUCCESS if won else over[cut], form)
+                observations[i] = with_listing(answer, commands) if listed else answer
+                if self.render_mode is not None:
+                    self.envs[i].last = (action, answer)
+            if won:
+                terminated[i], worlds[i] = True, None
+            if same_step and (won or cut):
+                info = {
+                    name: value for name, value in zip(_COLUMNS, rows[i], strict=True) if name != "choices" or value
+                }
+                self._add_info(final, {"final_obs": observations[i], "final_info": info}, i)
+                rows[i] = self._begin(i)
+        self._elapsed[reset] = 0
+        self._ended = terminated | truncated
+        if same_step:
+            self._elapsed[self._ended] = 0
+            self._ended = np.zeros_like(ended)
+        infos = _batch(rows, np.ones_like(ended))
+        return tuple(observations), terminated.astype(float), terminated, truncated, {**final, **infos}
 
     def render(self) -> tuple[Any, ...] | None:
         """The frames of all copies."""
@@ -163,35 +185,22 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
         for env in self.envs:
             env.close()
 
-    def _step_one(self, i: int, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        env = self.envs[i]
-        try:
-            observation, reward, won, cut, info = env.step(action)
-        except InfrastructureError:
-            nothing = {"admissible_commands": [], "goal_condition_rate": 0.0, "won": False}
-            return "", 0.0, False, True, {"task_id": env.task_id, "command": None, **nothing, "outcome": "error"}
-        self._elapsed[i] += 1
-        cut = self.max_episode_steps is not None and bool(self._elapsed[i] >= self.max_episode_steps)
-        settle(info, truncated=cut)
-        return observation, reward, won, cut, info
-
-    def _mask(self, mask: object) -> BoolArray:
-        if mask is None:
-            return np.ones(self.num_envs, dtype=np.bool_)
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
-            raise ValueError(f"AlfWorldVectorEnv: reset_mask must be a boolean array of shape ({self.num_envs},)")
-        if not mask.any():
-            raise ValueError("AlfWorldVectorEnv: reset_mask selects no copy")
-        return mask
+    def _begin(self, i: int, seed: int | None = None, options: dict[str, Any] | None = None) -> _Row:
+        self._worlds[i] = None
+        self._observations[i], info = self.envs[i].reset(seed=seed, options=options)
+        self._worlds[i], self._task_ids[i] = self.envs[i].world, info["task_id"]
+        return tuple(info.get(name) for name in _COLUMNS)
 
 
-def _batch(infos: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
+def _batch(rows: Sequence[_Row], present: BoolArray) -> dict[str, Any]:
     """Gymnasium's dictionary of arrays with masks, by column: its own way costs more than a step."""
-    present = np.array([info is not None for info in infos])
     batch: dict[str, Any] = {}
-    for key, kind in _INFO_TYPES.items():
-        empty = None if kind is object else kind()
-        column: Iterable[Any] = (empty if info is None else info[key] for info in infos)
-        batch[key] = np.fromiter(column, dtype=kind, count=len(infos))
-        batch[f"_{key}"] = present.copy()
+    for (name, kind), column in zip(_COLUMNS.items(), zip(*rows, strict=True), strict=True):
+        offered = (
+            np.fromiter((form is not None for form in column), np.bool_, len(column))
+            if name == "choices"
+            else present.copy()
+        )
+        if offered.any():
+            batch[name], batch[f"_{name}"] = np.fromiter(column, kind, len(column)), offered
     return batch

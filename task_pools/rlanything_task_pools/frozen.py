@@ -9,6 +9,9 @@ MAX_DEPTH = 32
 """Deepest nesting accepted in a task's JSON; deeper input is taken for hostile."""
 
 
+_SCALARS = frozenset({str, int, bool, type(None)})
+
+
 class FrozenDict(dict[str, Any]):
     """An immutable dict; it pickles, copies and serialises like a dict."""
 
@@ -38,9 +41,7 @@ def freeze(value: object, where: str = "value", depth: int = MAX_DEPTH) -> Any:
     Raises:
         ValueError: The value is not JSON (a type, a key, NaN or an infinity), or nested deeper than `MAX_DEPTH`.
     """
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, FrozenDict):
+    if isinstance(value, FrozenDict | str | int) or value is None:
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -48,6 +49,13 @@ def freeze(value: object, where: str = "value", depth: int = MAX_DEPTH) -> Any:
         return value
     if depth == 0:
         raise ValueError(f"{where}: nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, list | tuple):
+        return tuple(
+            [
+                item if type(item) in _SCALARS else freeze(item, f"{where}[{i}]", depth - 1)
+                for i, item in enumerate(value)
+            ]
+        )
     if isinstance(value, Mapping):
         frozen: dict[str, Any] = {}
         for key, item in value.items():
@@ -55,8 +63,6 @@ def freeze(value: object, where: str = "value", depth: int = MAX_DEPTH) -> Any:
                 raise ValueError(f"{where}: the key {key!r} is not a string")
             frozen[key] = freeze(item, f"{where}.{key[:40]}", depth - 1)
         return FrozenDict(frozen)
-    if isinstance(value, list | tuple):
-        return tuple(freeze(item, f"{where}[{i}]", depth - 1) for i, item in enumerate(value))
     raise ValueError(f"{where}: {type(value).__name__} is not a JSON type")
 
 

@@ -91,7 +91,7 @@ def break_engine(env: gym.Env[Any, Any]) -> None:
     """Take the engine of one of the three environments away."""
     inner: Any = env.unwrapped
     if inner.domain == "alfworld":
-        inner._world = Broken()
+        inner.world = Broken()
     elif inner.domain == "coding":
         inner._sandbox = Broken
     else:

@@ -144,7 +144,7 @@ def test_broken_engines_are_no_losses(pool):
     env = make(pool)
     for _ in range(4):
         env.reset()
-        env.unwrapped._world = Broken()
+        env.unwrapped.world = Broken()
         with pytest.raises(InfrastructureError):
             env.step("look")
     env.reset()

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_envs import Conversation, Verdict
-from rlanything_envs.alfworld.env import AlfWorldEnv, game_of
+from rlanything_envs.alfworld.env import AlfWorldEnv
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
 from rlanything_envs.llm.choices import matches
 from rlanything_envs.views import get_view
 from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN, KnobError
+from rlanything_task_pools.alfworld.games import game_of
 from rlanything_verifiers.alfworld import GameFormatError, World, write_game
 
 ID = "RLAnything/AlfWorld-v0"
@@ -426,4 +427,4 @@ def test_games_are_shared(task):
     one, two = AlfWorldEnv(), AlfWorldEnv()
     one.reset(options={"task": task})
     two.reset(options={"task": task})
-    assert one._world.game is two._world.game
+    assert one.world.game is two.world.game

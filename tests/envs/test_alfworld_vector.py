@@ -95,7 +95,7 @@ def test_a_broken_engine_ends_its_own_episode_only(task):
 
     vector = AlfWorldVectorEnv(2, tasks=[task], autoreset_mode="Disabled")
     vector.reset(seed=0)
-    vector.envs[0]._world = Broken()
+    vector._worlds[0] = Broken()
     _, rewards, terminated, truncated, infos = vector.step(["look", "look"])
     assert (rewards.tolist(), terminated.tolist(), truncated.tolist()) == (
         [0, 0],
@@ -118,7 +118,7 @@ def test_bad_arguments(task):
     first = task.proof[0]
     with pytest.raises(InvalidAction):
         vector.step([first, 3])
-    assert first in vector.envs[0]._world.admissible_commands  # nothing has moved
+    assert first in vector.envs[0].world.admissible_commands  # nothing has moved
     with pytest.raises(ValueError, match="seed has 3 entries"):
         vector.reset(seed=[1, 2, 3])
     with pytest.raises(ValueError, match="tasks"):

@@ -41,7 +41,7 @@ class Broken:
 
 def break_engine(env):
     if env.unwrapped.domain == "alfworld":
-        env.unwrapped._world = Broken()
+        env.unwrapped.world = Broken()
     elif env.unwrapped.domain == "coding":
         env.unwrapped._sandbox = Broken
     elif env.unwrapped.domain == "osworld":

@@ -6,11 +6,11 @@ import time
 import numpy as np
 import pytest
 
-from rlanything_envs.alfworld.env import game_of
 from rlanything_envs.curriculum import Assignment, Curriculum, Request, Rewriting, ScriptedRewriter
 from rlanything_envs.errors import SettingError
 from rlanything_task_pools import Outcome, PoolError, Rejection, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
+from rlanything_task_pools.alfworld.games import game_of
 from rlanything_task_pools.knobs import KnobError
 from rlanything_verifiers.alfworld import World
 

@@ -127,7 +127,7 @@ def test_tasks_for_each_copy_and_mistakes():
         vector.reset(options={"tasks": programs[:1]})
     with pytest.raises(ValueError, match="seed"):
         vector.reset(seed=[1])
-    with pytest.raises(TypeError, match="reset_mask"):
+    with pytest.raises(ValueError, match="reset_mask"):
         vector.reset(options={"reset_mask": [True, True]})
     with pytest.raises(ValueError, match="3 actions for 2"):
         vector.step(["", "", ""])

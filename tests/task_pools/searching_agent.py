@@ -43,7 +43,7 @@ def steps_to_win(task: Task, seed: int, slip: float = 0.15, attention: int = 100
             continue
         known = world.copy()
         known._contents = [mask if (seen & ~missed) >> r & 1 else 0 for r, mask in enumerate(world._contents)]
-        known._won = None
+        known._rate = None
         steps = plan(known)
         if steps:
             world.step(steps[0])

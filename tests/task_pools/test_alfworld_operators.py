@@ -311,7 +311,7 @@ def quirky(task: Task) -> Task:
     ]
     things = [replace(thing, inside=(*others, wanted.id)) if thing is wanted else thing for thing in scene.things]
     odd = replace(scene, things=(*things, *cracked))
-    return make_task(odd, goal, task.goal, prove(Game(odd, goal)) or [], scene_number=301, split="train")
+    return make_task(Game(odd, goal, task.goal), prove(Game(odd, goal)) or [], scene_number=301, split="train")
 
 
 def test_games_with_quirks_are_rewritten_too() -> None:

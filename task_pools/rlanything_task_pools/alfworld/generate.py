@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from rlanything_task_pools.alfworld.difficulty import difficulty, need, reachable
 from rlanything_task_pools.alfworld.floorplans import UNSEEN_FLOORPLANS, floorplan_layout
+from rlanything_task_pools.alfworld.games import remember
 from rlanything_task_pools.alfworld.household import ROOM_BASE, held_out, household, room_of
 from rlanything_task_pools.alfworld.layout import Layout, procedural_layout
 from rlanything_task_pools.alfworld.populate import populate
@@ -154,13 +155,12 @@ def _attempt(rng: RngStream, kind: GoalKind, room: str, seed: int, split: Split,
     if scene is None:
         return None
     sentence = goal.sentence(rng.below(2))
-    proof = prove(Game(scene, goal, sentence=sentence))
+    game = Game(scene, goal, sentence=sentence)
+    proof = prove(game)
     if not proof or not knobs.min_plan <= len(proof) <= knobs.max_plan:
         return None
     return make_task(
-        scene,
-        goal,
-        sentence,
+        game,
         proof,
         source=knobs.scenes,
         split=split,
@@ -171,19 +171,12 @@ def _attempt(rng: RngStream, kind: GoalKind, room: str, seed: int, split: Split,
     )
 
 
-def make_task(
-    scene: Scene,
-    goal: Goal,
-    sentence: str,
-    proof: list[str],
-    *,
-    scene_number: int | None,
-    **traits: str | int | bool,
-) -> Task:
-    """A root task of a proved goal, with the traits every ALFWorld task has (scene 0: not known)."""
-    return Task(
+def make_task(game: Game, proof: list[str], *, scene_number: int | None, **traits: str | int | bool) -> Task:
+    """A root task of a proved game, with the traits every ALFWorld task has (scene 0: not known)."""
+    scene, goal = game.scene, game.goal
+    task = Task(
         domain="alfworld",
-        goal=sentence,
+        goal=game.sentence,
         payload={"scene": scene.to_dict(), "goal": goal.to_dict()},
         proof=tuple(proof),
         traits={
@@ -195,6 +188,8 @@ def make_task(
             **traits,
         },
     )
+    remember(task, game)
+    return task
 
 
 def goal_traits(scene: Scene, goal: Goal, plan_length: int) -> dict[str, str | int | float]:

@@ -1,8 +1,8 @@
 """Procedural scenes: a scene number fixes the room, its furniture, and where the agent starts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from rlanything_task_pools.alfworld.household import FLOOR, Room, household, room_of
 from rlanything_task_pools.rng_stream import RngStream, count_at
@@ -21,9 +21,9 @@ SHARE_WITH_COUNTER = {"CoffeeMachine": 0.3, "Toaster": 0.2}
 SHARE_WITH_ANY = 0.03
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
-    """The part of a scene that all its tasks share."""
+    """The part of a scene that all its tasks share; made once for a scene number, and compared by identity."""
 
     number: int
     room: str
@@ -39,9 +39,11 @@ class Layout:
     can_contain: frozenset[tuple[str, str]]
     """Pairs (receptacle type, object type) of allowed placements, for the types of this scene."""
 
-    def of_type(self, kind: str) -> list[Receptacle]:
-        """The receptacles of a type."""
-        return [item for item in self.receptacles if item.type == kind]
+    @cached_property
+    def by_type(self) -> Mapping[str, tuple[Receptacle, ...]]:
+        """The receptacles of each type."""
+        kinds = sorted({item.type for item in self.receptacles})
+        return {kind: tuple(item for item in self.receptacles if item.type == kind) for kind in kinds}
 
 
 def _signed(value: int) -> str:
@@ -58,6 +60,13 @@ def mangled(kind: str, coordinates: list[str]) -> str:
     return "_bar_".join([owner, *coordinates] + ([kind] if owner != kind else []))
 
 
+def _coordinates(centimetres: range) -> list[str]:
+    return [f"_{'minus' if n < 0 else 'plus'}_{abs(n) // 100:02d}_dot_{abs(n) % 100:02d}" for n in centimetres]
+
+
+_LENGTHS, _HEIGHTS = _coordinates(range(-450, 450)), _coordinates(range(250))
+
+
 def thing_id(kind: str, rng: RngStream, taken: set[str]) -> str:
     """A fresh id in the official form, ``Apple_bar__plus_00_dot_28_bar_...``: kind and three coordinates in
     metres.
@@ -65,12 +74,7 @@ def thing_id(kind: str, rng: RngStream, taken: set[str]) -> str:
     TextWorld numbers things of one kind by the order of their ids, and only ids of this form.
     """
     while True:
-        parts = []
-        for span in (900, 250, 900):
-            value = rng.below(span) - (span // 2 if span == 900 else 0)
-            sign = "minus" if value < 0 else "plus"
-            parts.append(f"_{sign}_{abs(value) // 100:02d}_dot_{abs(value) % 100:02d}")
-        name = mangled(kind, parts)
+        name = mangled(kind, [_LENGTHS[rng.below(900)], _HEIGHTS[rng.below(250)], _LENGTHS[rng.below(900)]])
         if name not in taken:
             taken.add(name)
             return name

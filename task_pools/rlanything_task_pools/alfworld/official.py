@@ -100,4 +100,4 @@ def load(source: str | os.PathLike[str]) -> Task:
     match = next((m for name in reversed(names) if (m := _FOLDER.fullmatch(name))), None)
     number = int(match["scene"]) if match else None
     split = next((name for name in reversed(names) if name in OFFICIAL_SPLITS), "none")
-    return make_task(game.scene, game.goal, game.sentence, proof, scene_number=number, source="official", split=split)
+    return make_task(game, proof, scene_number=number, source="official", split=split)

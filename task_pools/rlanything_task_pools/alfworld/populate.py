@@ -59,7 +59,7 @@ def populate(rng: RngStream, layout: Layout, goal: Goal, copies: int) -> Scene |
 @lru_cache(maxsize=8192)
 def _places(layout: Layout, kind: str) -> Mapping[str, float]:
     """Weights of a thing's place: the receptacle types of a layout, or the floor."""
-    present = sorted({item.type for item in layout.receptacles})
+    present = layout.by_type
     fitting = [place for place in present if (place, kind) in layout.can_contain]
     stats = household().rooms[layout.room].objects.get(kind)
     usual = {} if stats is None else {p: n for p, n in stats.places.items() if p == FLOOR or p in present}
@@ -73,7 +73,7 @@ def _places(layout: Layout, kind: str) -> Mapping[str, float]:
 
 def _home(rng: RngStream, layout: Layout, places: Mapping[str, float]) -> Receptacle | None:
     place = rng.weighted(places)
-    return None if place == FLOOR else rng.pick(layout.of_type(place))
+    return None if place == FLOOR else rng.pick(layout.by_type[place])
 
 
 def _target_homes(rng: RngStream, layout: Layout, goal: Goal, copies: int) -> list[Receptacle | None] | None:

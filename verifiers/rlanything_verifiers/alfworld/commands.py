@@ -1,6 +1,7 @@
 """Commands: reading one, and listing those that do something."""
 
 from collections.abc import Sequence
+from sys import intern
 
 from .tables import MEMO_LIMIT, Tables, bits
 
@@ -34,7 +35,7 @@ def parse(tables: Tables, command: str) -> Op | None:
         if op is not None:
             if len(tables.command_ops) >= MEMO_LIMIT:
                 tables.command_ops.clear()
-            tables.command_ops[command] = op
+            tables.command_ops[intern(command)] = op
     return op
 
 
@@ -75,34 +76,40 @@ def admissible(tables: Tables, at: int, held: int, opened: int, contents: Sequen
         contents: By receptacle, the things in it (mask).
         seen_here: Things that can be sliced from here (mask), among others.
     """
-    here = tables.here[at]
+    here, goto = tables.here[at], tables.goto_commands(at)
+    if held < 0 and len(here) == 1:  # most states, and the fewest choices
+        (r,) = here
+        examine, inside = tables.examine_commands[r], contents[r]
+        if not tables.openable >> r & 1:
+            found = [examine, *goto, "help", "inventory", "look", *tables.take_commands(r, inside)]
+        elif opened >> r & 1:
+            close, takes = tables.close_commands[r], tables.take_commands(r, inside)
+            found = [close, examine, *goto, "help", "inventory", "look", *takes]
+        else:
+            found = [examine, *goto, "help", "inventory", "look", tables.open_commands[r]]
+        if lamps := inside & tables.toggleable:
+            found += sorted([f"use {tables.thing_names[o]}" for o in bits(lamps)])
+        return found
     closes, opens, examines, reachable = [], [], [], []
     lamps = 0
     for r in here:
-        name = tables.receptacle_names[r]
-        examines.append(f"examine {name}")
+        examines.append(tables.examine_commands[r])
         lamps |= contents[r] & tables.toggleable
         if not tables.openable >> r & 1:
             reachable.append(r)
         elif opened >> r & 1:
-            closes.append(f"close {name}")
+            closes.append(tables.close_commands[r])
             reachable.append(r)
         else:
-            opens.append(f"open {name}")
+            opens.append(tables.open_commands[r])
     uses = sorted([f"use {tables.thing_names[o]}" for o in bits(lamps)]) if lamps else []
-    goto = tables.goto_commands(at)
 
     if held < 0:
-        takes: Sequence[str]
-        if len(reachable) == 1:
-            takes = tables.take_commands(reachable[0], contents[reachable[0]])
-        else:
-            takes = sorted([c for r in reachable for c in tables.take_commands(r, contents[r])])
-        if len(here) > 1:
-            closes.sort()
-            examines.sort()
-            opens.sort()
-        return [*closes, *examines, *goto, "help", "inventory", "look", *opens, *takes, *uses]
+        found = sorted([c for r in reachable for c in tables.take_commands(r, contents[r])])
+        closes.sort()
+        examines.sort()
+        opens.sort()
+        return [*closes, *examines, *goto, "help", "inventory", "look", *opens, *found, *uses]
 
     thing = tables.thing_names[held]
     examines.append(f"examine {thing}")

@@ -3,6 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 from .errors import GameFormatError
@@ -30,6 +33,8 @@ _TRAITS = {
     "r": "is_receptacle_object",
     "x": "is_cool",
 }
+_traits_of = attrgetter(*_TRAITS.values())
+_BOOL = frozenset({bool})
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +153,8 @@ class Scene:
         _check_location(self.start, "scene start")
         seen: set[str] = set()
         for receptacle in self.receptacles:
-            place = f"receptacle {receptacle.id!r:.80}"
-            self._check_new(receptacle.id, seen, place)
+            self._check_new(receptacle.id, seen, "receptacle")
+            place = f"receptacle {receptacle.id}"
             check_type_name(receptacle.type, place)
             _check_location(receptacle.location, place)
             _check_flag(receptacle.openable, place)
@@ -158,16 +163,12 @@ class Scene:
                 raise GameFormatError(f"{place}: it is opened but has no door; make it openable too")
         receptacle_ids = set(seen)
         for thing in self.things:
-            self._check_new(thing.id, seen, f"thing {thing.id!r:.80}")
+            self._check_new(thing.id, seen, "thing")
         thing_ids = seen - receptacle_ids
+        places = {receptacle.location for receptacle in self.receptacles}  # they are locations, as has been checked
         for thing in self.things:
-            self._check_thing(thing, receptacle_ids, thing_ids)
+            self._check_thing(thing, receptacle_ids, thing_ids, places)
         self._check_untyped()
-        for pair in self.can_contain:
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise GameFormatError(f"can_contain: {pair!r:.80} is not a pair (receptacle type, object type)")
-            check_type_name(pair[0], "can_contain")
-            check_type_name(pair[1], "can_contain")
         self._check_types()
         if self.holding is not None:
             self._check_holding(self.holding)
@@ -182,8 +183,9 @@ class Scene:
         object.__setattr__(self, "holding", held.id)  # as the thing itself is spelled
 
     def _check_types(self) -> None:
-        places = {r.type.lower() for r in self.receptacles} | {r.lower() for r, _ in self.can_contain}
-        objects = {t.type.lower() for t in self.things if t.type} | {o.lower() for _, o in self.can_contain}
+        may_hold = self.may_hold()
+        places = {r.type.lower() for r in self.receptacles}.union(may_hold)
+        objects = {t.type.lower() for t in self.things if t.type}.union(*may_hold.values())
         if places & objects:
             raise GameFormatError(
                 f"scene: {', '.join(sorted(places & objects))}: types of receptacles and of things at once;"
@@ -201,20 +203,20 @@ class Scene:
                 )
 
     @staticmethod
-    def _check_new(value: str, seen: set[str], place: str) -> None:
-        low = _check_id(value, place)
+    def _check_new(value: str, seen: set[str], kind: str) -> None:
+        low = _check_id(value, kind)
         if low.startswith("loc_bar_"):
-            raise GameFormatError(f"{place}: ids that start with 'loc_bar_' are locations; rename it")
+            raise GameFormatError(f"{kind} {value!r}: ids that start with 'loc_bar_' are locations; rename it")
         if low in seen:
-            raise GameFormatError(f"{place}: this id is used twice; ids must differ in more than case")
+            raise GameFormatError(f"{kind} {value!r}: this id is used twice; ids must differ in more than case")
         seen.add(low)
 
     @staticmethod
-    def _check_thing(thing: Thing, receptacle_ids: set[str], thing_ids: set[str]) -> None:
+    def _check_thing(thing: Thing, receptacle_ids: set[str], thing_ids: set[str], places: set[str]) -> None:
         place = f"thing {thing.id}"
         if thing.type is not None:
             check_type_name(thing.type, place)
-        if thing.location is not None:
+        if thing.location is not None and thing.location not in places:
             _check_location(thing.location, place)
         if not isinstance(thing.receptacles, tuple) or len(thing.receptacles) > 8:
             raise GameFormatError(f"{place}: receptacles must be a tuple of at most 8 ids")
@@ -226,8 +228,9 @@ class Scene:
         for outer in thing.inside:
             if not isinstance(outer, str) or outer.lower() not in thing_ids:
                 raise GameFormatError(f"{place}: it is inside {outer!r:.80}, which is not a thing of the scene")
-        for name in _TRAITS.values():
-            _check_flag(getattr(thing, name), f"{place}, {name}")
+        if not _BOOL.issuperset(map(type, _traits_of(thing))):
+            for name in _TRAITS.values():
+                _check_flag(getattr(thing, name), f"{place}, {name}")
         if thing.toggleable and thing.pickupable:
             raise GameFormatError(f"{place}: a toggleable thing (a lamp) cannot be pickupable; drop one of the two")
 
@@ -239,10 +242,13 @@ class Scene:
         """Types of the things present."""
         return frozenset(thing.type for thing in self.things if thing.type)
 
+    def may_hold(self) -> Mapping[str, frozenset[str]]:
+        """By receptacle type, the object types that may be put there; all in lower case."""
+        return _checked_pairs(self.can_contain)
+
     def fits(self, receptacle_type: str, object_type: str) -> bool:
         """Whether things of a type may be put into receptacles of a type."""
-        wanted = (receptacle_type.lower(), object_type.lower())
-        return any((r.lower(), o.lower()) == wanted for r, o in self.can_contain)
+        return object_type.lower() in self.may_hold().get(receptacle_type.lower(), ())
 
     def to_dict(self) -> dict[str, Any]:
         """The scene as compact JSON data: rows, not objects.
@@ -267,7 +273,7 @@ class Scene:
                     list(thing.receptacles),
                     thing.location,
                     inside_data(thing.inside),
-                    "".join(letter for letter, name in _TRAITS.items() if getattr(thing, name)),
+                    "".join(compress(_TRAITS, _traits_of(thing))),
                 ]
                 for thing in self.things
             ],
@@ -300,6 +306,18 @@ class Scene:
             can_contain=frozenset(pairs),
             holding=data.get("holding"),
         )
+
+
+@lru_cache(maxsize=256)
+def _checked_pairs(pairs: frozenset[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
+    """Pairs of types by their first, in lower case; all tasks of a room have the same pairs."""
+    found: dict[str, set[str]] = {}
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise GameFormatError(f"can_contain: {pair!r:.80} is not a pair (receptacle type, object type)")
+        kind, held = (check_type_name(name, "can_contain") for name in pair)
+        found.setdefault(kind.lower(), set()).add(held.lower())
+    return {kind: frozenset(held) for kind, held in found.items()}
 
 
 def _rows(value: object, place: str) -> Iterable[Any]:

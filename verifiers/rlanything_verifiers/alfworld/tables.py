@@ -6,6 +6,7 @@ the game lists them, and every set of things becomes a bit mask.
 
 from collections import Counter
 from collections.abc import Iterable
+from sys import intern
 
 from .errors import GameFormatError
 from .goal import Goal
@@ -47,7 +48,7 @@ def enumerate_names(ids: Iterable[str]) -> dict[str, str]:
     left = Counter(classes.values())
     names = {}
     for id_, class_ in classes.items():
-        names[id_] = f"{class_} {left[class_]}"
+        names[id_] = intern(f"{class_} {left[class_]}")
         left[class_] -= 1
     return names
 
@@ -60,11 +61,13 @@ class Tables:
         "by_type",
         "cleanable",
         "cleaners",
+        "close_commands",
         "command_ops",
         "contents_start",
         "coolable",
         "coolers",
         "doubled",
+        "examine_commands",
         "fits",
         "goal_kind",
         "goal_lamps",
@@ -82,6 +85,7 @@ class Tables:
         "knives",
         "listing_memo",
         "location_of",
+        "open_commands",
         "openable",
         "opened_start",
         "pickupable",
@@ -96,10 +100,10 @@ class Tables:
     )
 
     def __init__(self, scene: Scene, goal: Goal, sentence: str) -> None:
-        receptacles = sorted(scene.receptacles, key=lambda r: r.id.lower())
-        things = sorted(scene.things, key=lambda t: t.id.lower())
-        receptacle_ids = [r.id.lower() for r in receptacles]
-        thing_ids = [t.id.lower() for t in things]
+        receptacle_of = {r.id.lower(): r for r in scene.receptacles}
+        thing_of = {t.id.lower(): t for t in scene.things}
+        receptacle_ids, thing_ids = sorted(receptacle_of), sorted(thing_of)
+        receptacles, things = [receptacle_of[id_] for id_ in receptacle_ids], [thing_of[id_] for id_ in thing_ids]
         names = enumerate_names(receptacle_ids + thing_ids)
         if len(set(names.values())) != len(names):
             raise GameFormatError("scene: two ids get the same name; ids with 'basin' clash with another class")
@@ -139,16 +143,19 @@ class Tables:
         self.openable = sum(1 << r for r, receptacle in enumerate(receptacles) if receptacle.openable)
         self.opened_start = sum(1 << r for r, receptacle in enumerate(receptacles) if receptacle.opened)
         self.held_start = -1 if scene.holding is None else thing_number[scene.holding.lower()]
-        self.pickupable = sum(1 << o for o, t in enumerate(things) if t.pickupable)
-        self.cleanable = sum(1 << o for o, t in enumerate(things) if t.cleanable)
-        self.heatable = sum(1 << o for o, t in enumerate(things) if t.heatable)
-        self.coolable = sum(1 << o for o, t in enumerate(things) if t.coolable)
-        self.toggleable = sum(1 << o for o, t in enumerate(things) if t.toggleable)
-        self.sliceable = sum(1 << o for o, t in enumerate(things) if t.sliceable)
-        self.holders = sum(1 << o for o, t in enumerate(things) if t.is_receptacle_object)
-        #: Things in more than one receptacle: taken from one, they stay in the others.
-        self.doubled = sum(1 << o for o, t in enumerate(things) if len(t.receptacles) > 1)
-        self.is_cool_start = sum(1 << o for o, t in enumerate(things) if t.is_cool)
+        self.pickupable = self.cleanable = self.heatable = self.coolable = self.toggleable = self.sliceable = 0
+        self.holders = self.doubled = self.is_cool_start = 0
+        for o, thing in enumerate(things):
+            bit = 1 << o
+            self.pickupable |= bit * thing.pickupable
+            self.cleanable |= bit * thing.cleanable
+            self.heatable |= bit * thing.heatable
+            self.coolable |= bit * thing.coolable
+            self.toggleable |= bit * thing.toggleable
+            self.sliceable |= bit * thing.sliceable
+            self.holders |= bit * thing.is_receptacle_object
+            self.doubled |= bit * (len(thing.receptacles) > 1)  # taken from one receptacle, it stays in the others
+            self.is_cool_start |= bit * thing.is_cool
 
         by_type: dict[str, int] = {}
         for o, thing in enumerate(things):
@@ -160,10 +167,7 @@ class Tables:
         self.cleaners = sum(1 << r for r, kind in enumerate(kinds) if kind in CLEANERS)
         self.heaters = sum(1 << r for r, kind in enumerate(kinds) if kind in HEATERS)
         self.coolers = sum(1 << r for r, kind in enumerate(kinds) if kind in COOLERS)
-        may_hold: dict[str, int] = {}
-        for receptacle_type, object_type in scene.can_contain:
-            low = receptacle_type.lower()
-            may_hold[low] = may_hold.get(low, 0) | by_type.get(object_type.lower(), 0)
+        may_hold = {kind: sum(by_type.get(each, 0) for each in held) for kind, held in scene.may_hold().items()}
         #: For each receptacle, the things that may be put into it.
         self.fits = [may_hold.get(kind, 0) for kind in kinds]
 
@@ -180,6 +184,10 @@ class Tables:
         self.goal_lamps = by_type.get(place_type, 0) & self.toggleable if goal.kind == "look" else 0
 
         self.command_ops: dict[str, tuple[int, int, int]] = {}
+        # One string for all games: a thousand games in memory then share their commands.
+        self.examine_commands = [intern(f"examine {name}") for name in self.receptacle_names]
+        self.open_commands = [intern(f"open {name}") for name in self.receptacle_names]
+        self.close_commands = [intern(f"close {name}") for name in self.receptacle_names]
         self.goto_memo: list[tuple[str, ...] | None] = [None] * len(places)
         self.listing_memo: dict[int, str] = {}
         self.take_memo: dict[tuple[int, int], tuple[str, ...]] = {}
@@ -210,7 +218,7 @@ class Tables:
         commands = self.goto_memo[place]
         if commands is None:
             names = sorted(n for n, at in zip(self.receptacle_names, self.location_of, strict=True) if at != place)
-            commands = self.goto_memo[place] = tuple(f"go to {name}" for name in names)
+            commands = self.goto_memo[place] = tuple([intern(f"go to {name}") for name in names])
         return commands
 
     def take_commands(self, receptacle: int, mask: int) -> tuple[str, ...]:
@@ -220,7 +228,7 @@ class Tables:
         if commands is None:
             ending = f" from {self.receptacle_names[receptacle]}"
             found = sorted(self.thing_names[o] + ending for o in bits(mask & self.pickupable))
-            commands = tuple([f"take {each}" for each in found])
+            commands = tuple([intern(f"take {each}") for each in found])
             if len(self.take_memo) >= MEMO_LIMIT:
                 self.take_memo.clear()
             self.take_memo[key] = commands

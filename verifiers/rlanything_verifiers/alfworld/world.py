@@ -38,12 +38,12 @@ class World:
         "_held",
         "_hot",
         "_opened",
+        "_rate",
         "_seen",
         "_sliced",
         "_tables",
         "_taken",
         "_toggled",
-        "_won",
         "game",
     )
 
@@ -68,7 +68,7 @@ class World:
         self._clean = self._hot = self._sliced = self._toggled = 0
         self._cool = tables.is_cool_start
         self._commands: list[str] | None = None
-        self._won: bool | None = None
+        self._rate: float | None = None
         return tables.intro
 
     def copy(self) -> "World":
@@ -99,10 +99,7 @@ class World:
     @property
     def won(self) -> bool:
         """Whether the goal holds now (it may cease to)."""
-        won = self._won
-        if won is None:
-            won = self._won = self._check_goal()
-        return won
+        return self.goal_condition_rate == 1
 
     @property
     def goal_condition_rate(self) -> float:
@@ -112,6 +109,12 @@ class World:
         objects of the best place (2); *look* the object in hand and a lit lamp at hand (2); *clean*, *heat*
         and *cool* an object in place, an object so prepared, and one that is both (3).
         """
+        rate = self._rate
+        if rate is None:
+            rate = self._rate = self._conditions()
+        return rate
+
+    def _conditions(self) -> float:
         tables = self._tables
         kind, targets = tables.goal_kind, tables.goal_targets
         if kind == "look":
@@ -174,7 +177,9 @@ class World:
         if place == self._at:
             return NOTHING_HAPPENS
         self._at = place
-        self._commands = self._won = None
+        self._commands = None
+        if tables.goal_lamps:  # no other goal asks where the agent stands
+            self._rate = None
         return f"You arrive at {tables.receptacle_names[receptacle]}. {self._examine(receptacle)}"
 
     def _open_or_close(self, receptacle: int, want_open: bool) -> str:
@@ -202,7 +207,7 @@ class World:
         self._seen[self._at] &= ~bit
         self._taken[receptacle] = self._taken.get(receptacle, 0) | bit
         self._held = thing
-        self._commands = self._won = None
+        self._commands = self._rate = None
         return f"You pick up the {tables.thing_names[thing]} from the {tables.receptacle_names[receptacle]}."
 
     def _move(self, thing: int, receptacle: int) -> str:
@@ -215,7 +220,7 @@ class World:
         if receptacle in self._taken:
             self._taken[receptacle] &= ~bit
         self._held = -1
-        self._commands = self._won = None
+        self._commands = self._rate = None
         return f"You move the {tables.thing_names[thing]} to the {tables.receptacle_names[receptacle]}."
 
     def _use(self, thing: int) -> str:
@@ -224,7 +229,7 @@ class World:
         if not tables.toggleable & bit or not any(self._contents[r] & bit for r in tables.here[self._at]):
             return NOTHING_HAPPENS
         self._toggled |= bit  # and so it stays: the original never says "off" again
-        self._won = None
+        self._rate = None
         return f"You turn on the {tables.thing_names[thing]}."
 
     def _prepare(self, code: int, thing: int, receptacle: int) -> str:
@@ -245,7 +250,7 @@ class World:
             verb = "cool"
         else:
             return NOTHING_HAPPENS
-        self._won = None
+        self._rate = None
         return f"You {verb} the {tables.thing_names[thing]} using the {tables.receptacle_names[receptacle]}."
 
     def _slice(self, food: int, knife: int) -> str:
@@ -316,12 +321,3 @@ class World:
         tables = self._tables
         lit = self._toggled & tables.goal_lamps
         return bool(lit) and any(self._contents[r] & lit for r in tables.here[self._at])
-
-    def _check_goal(self) -> bool:
-        tables = self._tables
-        if tables.goal_kind == "look":
-            return self._holds_target() and self._lamp_is_on()
-        contents, wanted = self._contents, tables.goal_targets & self._prepared()
-        if tables.goal_kind == "two":
-            return any((contents[r] & wanted).bit_count() > 1 for r in tables.goal_places)
-        return any(contents[r] & wanted for r in tables.goal_places)

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from rlanything_agents.tools.benchmark.compare import compare_results
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.cli import app
-from rlanything_envs.alfworld.env import game_of
 from rlanything_task_pools import get_domain
+from rlanything_task_pools.alfworld.games import game_of
 from rlanything_verifiers.alfworld import write_game
 
 BROKEN = "valid_seen/game-1/trial_1"
