@@ -24,6 +24,7 @@ from typing import Any
 import gymnasium as gym
 
 import rlanything_envs  # noqa: F401 (registers the environments)
+from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import (
     Game,
@@ -89,9 +90,8 @@ def native_steps_per_second(world: World, steps: int, seed: int) -> float:
     return steps / (process_time() - begin)
 
 
-def gymnasium_steps_per_second(envs: int, steps: int) -> dict[str, float]:
+def gymnasium_steps_per_second(envs: int, steps: int, tasks: list[Task]) -> dict[str, float]:
     """Random play through Gymnasium, by what is made: steps/s of one environment, and of a vector with its resets."""
-    tasks = [DOMAIN.generate(seed) for seed in range(AGAIN)]
     rng, found = random.Random(0), {}
     ways: dict[str, dict[str, Any]] = {
         "make, without resets": {"max_episode_steps": -1},
@@ -113,7 +113,7 @@ def gymnasium_steps_per_second(envs: int, steps: int) -> dict[str, float]:
     for name, arguments in {"vector, new games": {}, "vector, games again": {"tasks": tasks}}.items():
         vector = gym.make_vec("RLAnything/AlfWorld-v0", envs, autoreset_mode="SameStep", **arguments)
         infos = vector.reset(seed=0)[1]
-        for times in (50, 100):  # the first episodes warm the memos of the games
+        for times in (50, 50):  # the first episodes warm the memos of the games
             begin = process_time()
             for _ in range(times):
                 actions = [each[int(rng.random() * len(each))] for each in infos["admissible_commands"]]
@@ -180,8 +180,9 @@ def measure(games: list[Game], steps: int, textworld_steps: int, envs: int) -> d
     found["memory per world [KB]"] = [memory_per_world(game) for game in games[:3]]
     pairs = zip(found["native steps/s"], found["TextWorld steps/s"], strict=False)
     found["native / TextWorld steps"] = [ours / theirs for ours, theirs in pairs]
-    for _ in range(3 if envs else 0):
-        for name, speed in gymnasium_steps_per_second(envs, steps).items():
+    again = [DOMAIN.generate(seed) for seed in range(AGAIN if envs else 0)]
+    for _ in range(2 if envs else 0):
+        for name, speed in gymnasium_steps_per_second(envs, steps, again).items():
             found.setdefault(name, []).append(speed)
     return found
 
