@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 92_356,
-    "lines of studies, benchmarks, scripts and examples": 9_173,
-    "lines of tests": 69_677,
-    "files of the four packages": 689,
+    "lines of the four packages": 92_453,
+    "lines of studies, benchmarks, scripts and examples": 9_218,
+    "lines of tests": 69_678,
+    "files of the four packages": 690,
     "settings of a run": 152,
     "commands": 19,
 }
