@@ -29,7 +29,7 @@ PAGES: dict[str, Callable[[], str]] = {
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Link the repository, whose address stands in ``[project.urls]`` alone (hook of mkdocs)."""
     project = Path(config.config_file_path).with_name("pyproject.toml").read_text(encoding="utf-8")
-    config.repo_url = tomllib.loads(project)["project"]["urls"]["Repository"]
+    config.repo_url, config.repo_name = tomllib.loads(project)["project"]["urls"]["Repository"], "Repository"
     return config
 
 
