@@ -354,7 +354,7 @@ def test_nobody_runs_beside_another_unawares(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     folder = RunFolder(tmp_path / "run")
-    with pytest.raises(TrainingError, match="each would be a run of its own"):
+    with pytest.raises(TrainingError, match="each would be a separate run"):
         train(RunConfig(name="run"), folder, Reporter.silent(), command="")
     assert not folder.path.exists()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 from small_runs import config_file, small_run
 from typer.testing import CliRunner
 
@@ -56,7 +57,9 @@ def what_a_run_came_to(run: Path) -> dict[str, Any]:
     with TaskPool.open(folder.pool) as pool:
         pooled = (pool.counts(), pool.events(), [(o.slot, o.outcome) for o in pool.outcomes()])
     weights = {
-        str(file.relative_to(run)): file.read_bytes() for file in (run / "checkpoints" / "0002").rglob("*.safetensors")
+        (str(file.relative_to(run)), name): weight.tolist()
+        for file in (run / "checkpoints" / "0002").rglob("*.safetensors")
+        for name, weight in load_file(file).items()
     }
     stages = {
         name: {k: v for k, v in (folder.stage(name) or {}).items() if k != "seconds"}
