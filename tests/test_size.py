@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 92_453,
     "lines of studies, benchmarks, scripts and examples": 9_218,
-    "lines of tests": 69_678,
+    "lines of tests": 69_681,
     "files of the four packages": 690,
     "settings of a run": 152,
     "commands": 19,
