@@ -123,7 +123,7 @@ def leading(config: RunConfig, learners: Learners, ranks: Ranks | None) -> Itera
 
 LOST = (
     "a training process is lost, and its launcher ends all of them. Nothing that was stored is lost: the same command "
-    "goes on from the last checkpoint"
+    "resumes from the last checkpoint"
 )
 
 
