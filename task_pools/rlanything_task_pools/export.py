@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     import pyarrow as pa  # type: ignore[import-untyped]
 
-__all__ = ["Format", "PoolFrames", "export_pool", "import_pool", "new_folder", "to_pandas"]
+__all__ = ["Format", "PoolFrames", "cut_pool", "export_pool", "import_pool", "new_folder", "to_pandas"]
 
 Format = Literal["jsonl", "parquet"]
 
@@ -80,6 +80,31 @@ def new_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
         scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def cut_pool(pool: PoolReader, low: float, high: float) -> TaskPool:
+    """A pool in memory of the active tasks whose last group has a success rate from ``low`` to ``high``, each the root
+    of a slot, with the outcomes of that group.
+
+    Raises:
+        PoolError: No task has such a rate, or none was played.
+    """
+    with pool.snapshot():
+        played = {slot: pool.last_group(slot) for slot in pool.slots}
+        rates = {slot: sum(bool(o.success) for o in found) / len(found) for slot, found in played.items() if found}
+        chosen = [slot for slot, rate in rates.items() if low <= rate <= high]
+        tasks = {pool.active(slot).id: slot for slot in reversed(chosen)}  # two slots may hold the same task
+        kept = sorted(tasks.values())
+        roots = [pool.active(slot).model_copy(update={"parent": None, "root": None, "rewrite": None}) for slot in kept]
+    if not roots:
+        raise PoolError(
+            f"{pool.path}: {len(rates)} of {len(played)} tasks were played, and the success rate of none is from {low} "
+            f"to {high}: profile the pool first (rlanything pool profile), or choose other bounds"
+        )
+    cut = TaskPool.create(":memory:", roots)
+    for number, slot in enumerate(kept):
+        cut.record(number, roots[number].id, played[slot])
+    return cut
 
 
 def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *, replay: bool = True) -> TaskPool:

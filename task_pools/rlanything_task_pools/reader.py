@@ -10,7 +10,7 @@ from typing import Any
 from rlanything_task_pools.errors import PoolError, UnknownTask
 from rlanything_task_pools.file import PoolFile
 from rlanything_task_pools.records import Event, EventKind, OutcomeRecord, Version, unpack
-from rlanything_task_pools.task import Role, Task, TaskFormatError
+from rlanything_task_pools.task import Outcome, Role, Task, TaskFormatError
 
 __all__ = ["PoolReader"]
 
@@ -195,6 +195,12 @@ class PoolReader(PoolFile):
         )
         with self._sound("outcomes"):
             return [OutcomeRecord.from_row(row) for row in rows]
+
+    def last_group(self, slot: int) -> list[Outcome]:
+        """The outcomes of the last group on a slot's active task, without infrastructure errors."""
+        with self.snapshot():
+            records = self.outcomes(slot, self.active(slot).id, role="active", errors=False)
+        return [record.outcome for record in records if record.batch == records[-1].batch]
 
     def counts(self) -> dict[str, int]:
         """Numbers of slots, tasks, outcomes, infrastructure errors, and events of each kind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,22 +18,11 @@ from rlanything_agents.tools.cli.train import spin_little
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.settings import ChatSettings
 
-__all__ = ["benchmark"]
-
-
-def _agents(incomplete: str) -> list[str]:
-    names = ("random", "expert", "openai:", "qwen3vl:", "hf:", "run:", "python:")
-    return [name for name in names if name.startswith(incomplete)]
+__all__ = ["benchmark", "chat_settings", "must_be_complete", "slug"]
 
 
 def benchmark(
-    agent: Annotated[
-        str,
-        typer.Option(
-            help="random, expert, openai:MODEL, qwen3vl:MODEL, hf:CHECKPOINT, run:FOLDER or python:MODULE:NAME.",
-            autocompletion=_agents,
-        ),
-    ],
+    agent: options.Agent,
     panel: Annotated[
         str | None, typer.Option(help="Name of a panel, or its JSON file.", autocompletion=options.panels)
     ] = None,
@@ -45,32 +34,12 @@ def benchmark(
     episodes: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all randomness.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Results folder. Default: runs/benchmarks/PANEL/AGENT.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Parallel episodes.")] = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option("--env", metavar="KEY=VALUE", help="Environment argument, such as backend=bwrap. Repeatable."),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of an OpenAI-compatible service. Default: $OPENAI_BASE_URL; else api.openai.com if "
-            "$OPENAI_API_KEY is set; else http://localhost:8000/v1."
-        ),
-    ] = None,
-    key_env: Annotated[
-        str | None,
-        typer.Option(help="Environment variable with the API key. Default: OPENAI_API_KEY, without --base-url."),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Maximum tokens per answer. Default: 1024, or fewer with hf: if the context is short.",
-        ),
-    ] = None,
-    temperature: Annotated[
-        float, typer.Option(min=0, help="Sampling temperature; 0 takes the most probable token.")
-    ] = 1.0,
+    workers: options.Parallel = None,
+    env: options.EnvironmentArguments = None,
+    base_url: options.BaseUrl = None,
+    key_env: options.KeyEnv = None,
+    max_tokens: options.MaxTokens = None,
+    temperature: options.Temperature = 1.0,
     max_history: Annotated[
         int | None, typer.Option(min=0, help="Past exchanges in the prompt, besides the first message. Default: all.")
     ] = None,
@@ -92,15 +61,13 @@ def benchmark(
     """
     spin_little()
     from rlanything_agents.runs.progress import Reporter
-    from rlanything_agents.tools.benchmark.errors import BenchmarkError
     from rlanything_agents.tools.benchmark.report import markdown_row
     from rlanything_agents.tools.benchmark.runner import run_benchmark
     from rlanything_agents.tools.cli.options import key_values, open_panel
     from rlanything_agents.tools.cli.output import error_console
-    from rlanything_envs.llm.errors import RunMustStop
     from rlanything_verifiers.plain_text import printable
 
-    chat = _chat(
+    chat = chat_settings(
         (price_in, price_out),
         max_tokens=max_tokens,
         temperature=temperature,
@@ -113,7 +80,7 @@ def benchmark(
     chosen = open_panel(panel, pool, limit)
     for game in chosen.unreadable:
         typer.echo(f"a game cannot be read and counts as an error: {printable(game.error, 400)}", err=True)
-    folder = out or Path("runs/benchmarks") / _slug(chosen.name) / _slug(agent)
+    folder = out or Path("runs/benchmarks") / slug(chosen.name) / slug(agent)
     with resumable(folder):
         summary = run_benchmark(
             chosen,
@@ -134,18 +101,8 @@ def benchmark(
         typer.echo(markdown_row(summary))
     else:
         _show(summary, folder)
+    must_be_complete(summary, {game.task for game in chosen.unreadable})
     rate = summary["total"]["rate"]
-    broken = {game.task for game in chosen.unreadable}
-    left = summary["left"] - len(broken) * episodes
-    if left:
-        told = next((error["error"] for error in summary["errors"] if error["task"] not in broken), "not played")
-        if rate is None and "RequestRejected" in told:
-            raise BenchmarkError(f"no episode ended with an outcome: {told}")
-        raise RunMustStop(
-            f"{left} of {summary['episodes']} episodes have no outcome ({told}): the same command resumes"
-        )
-    if rate is None:
-        raise BenchmarkError(f"no episode ended with an outcome: {summary['errors'][0]['error']}")
     if fail_under is not None and rate < fail_under:
         from rlanything_agents.feedback.percent import percent
 
@@ -153,7 +110,35 @@ def benchmark(
         raise typer.Exit(1)
 
 
-def _chat(prices: tuple[float | None, float | None], **settings: Any) -> ChatSettings:
+def must_be_complete(summary: Mapping[str, Any], unreadable: Collection[str] = ()) -> None:
+    """Raise an error unless each episode has an outcome, but for those of unreadable tasks.
+
+    Raises:
+        RunMustStop: Some have none; the same command resumes.
+        BenchmarkError: None has one.
+    """
+    from rlanything_agents.tools.benchmark.errors import BenchmarkError
+    from rlanything_envs.llm.errors import RunMustStop
+
+    rate = summary["total"]["rate"]
+    left = summary["left"] - len(unreadable) * summary["settings"]["episodes"]
+    if left:
+        told = next((error["error"] for error in summary["errors"] if error["task"] not in unreadable), "not played")
+        if rate is None and "RequestRejected" in told:
+            raise BenchmarkError(f"no episode ended with an outcome: {told}")
+        raise RunMustStop(
+            f"{left} of {summary['episodes']} episodes have no outcome ({told}): the same command resumes"
+        )
+    if rate is None:
+        raise BenchmarkError(f"no episode ended with an outcome: {summary['errors'][0]['error']}")
+
+
+def chat_settings(prices: tuple[float | None, float | None] = (None, None), **settings: Any) -> ChatSettings:
+    """Settings of chat agents, with the usual service where none is named.
+
+    Raises:
+        BenchmarkError: One of the two prices is missing.
+    """
     from rlanything_agents.tools.benchmark.errors import BenchmarkError
     from rlanything_agents.tools.benchmark.settings import ChatSettings, usual_service
     from rlanything_envs.llm.budget import Price
@@ -167,7 +152,7 @@ def _chat(prices: tuple[float | None, float | None], **settings: Any) -> ChatSet
     return ChatSettings(price=price, **settings)
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
     """A name as a valid name of one folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[-80:] or "agent"
 

@@ -51,6 +51,10 @@ def config_keys(incomplete: str) -> list[str]:
     return _beginning((f"{key}=" for key in keys_of()), incomplete)
 
 
+def _agents(incomplete: str) -> list[str]:
+    return _beginning(("random", "expert", "openai:", "qwen3vl:", "hf:", "run:", "python:"), incomplete)
+
+
 def _beginning(names: Any, incomplete: str) -> list[str]:
     return sorted({str(name) for name in names if str(name).startswith(incomplete)})
 
@@ -62,6 +66,36 @@ Changes = Annotated[
     ),
 ]
 """Changes of a configuration."""
+
+# An agent, and how it plays.
+Agent = Annotated[
+    str,
+    typer.Option(
+        help="random, expert, openai:MODEL, qwen3vl:MODEL, hf:CHECKPOINT, run:FOLDER or python:MODULE:NAME.",
+        autocompletion=_agents,
+    ),
+]
+Parallel = Annotated[int | None, typer.Option(min=1, help="Parallel episodes.")]
+EnvironmentArguments = Annotated[
+    list[str] | None,
+    typer.Option("--env", metavar="KEY=VALUE", help="Environment argument, such as backend=bwrap. Repeatable."),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of an OpenAI-compatible service. Default: $OPENAI_BASE_URL; else api.openai.com if "
+        "$OPENAI_API_KEY is set; else http://localhost:8000/v1."
+    ),
+]
+KeyEnv = Annotated[
+    str | None,
+    typer.Option(help="Environment variable with the API key. Default: OPENAI_API_KEY, without --base-url."),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(min=1, help="Maximum tokens per answer. Default: 1024, or fewer with hf: if the context is short."),
+]
+Temperature = Annotated[float, typer.Option(min=0, help="Sampling temperature; 0 takes the most probable token.")]
 
 
 def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:

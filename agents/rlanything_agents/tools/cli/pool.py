@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rlanything_agents.runs.storage import failing_disk
-from rlanything_agents.tools.cli.output import AsLines, print_lines
+from rlanything_agents.tools.cli import options
+from rlanything_agents.tools.cli.output import AsLines, error_console, print_lines, resumable
+from rlanything_agents.tools.cli.train import spin_little
 
 if TYPE_CHECKING:
     from rlanything_task_pools import TaskPool
@@ -24,6 +28,9 @@ PoolPath = Annotated[Path, typer.Argument(metavar="POOL", help="Pool file or run
 
 
 Table = Literal["jsonl", "parquet"]
+
+BAND = (0.2, 0.8)
+"""Success rates of the histogram's middle: a curriculum's default band."""
 
 
 @app.command()
@@ -76,15 +83,67 @@ def lineage(
 @app.command()
 def export(
     path: PoolPath,
-    out: Annotated[Path, typer.Option(help="New folder.")],
-    format: Annotated[Table, typer.Option(help="Format of the tables.")] = "jsonl",
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    format: Annotated[Table, typer.Option(help="JSON Lines or Parquet.")] = "jsonl",
+    between: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Only active tasks whose success rate is within these bounds, each as a root."),
+    ] = None,
 ) -> None:
     """Write tasks, lineage, outcomes and events to a folder."""
     with _opened(path) as pool:
-        from rlanything_task_pools.export import export_pool
+        from rlanything_task_pools.export import cut_pool, export_pool
 
-        export_pool(pool, out, format)
-        typer.echo(f"{out}: {_counted(pool.counts())}")
+        chosen = pool if between is None else cut_pool(pool, *between)
+        export_pool(chosen, out, format)
+        typer.echo(f"{out}: {_counted(chosen.counts())}")
+
+
+@app.command()
+def profile(
+    path: PoolPath,
+    agent: options.Agent,
+    rollouts: Annotated[int, typer.Option(min=2, help="Episodes per task.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Seed; another one makes another profile.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; by default one in runs/profiles for these tasks.")
+    ] = None,
+    workers: options.Parallel = None,
+    env: options.EnvironmentArguments = None,
+    base_url: options.BaseUrl = None,
+    key_env: options.KeyEnv = None,
+    max_tokens: options.MaxTokens = None,
+    temperature: options.Temperature = 1.0,
+) -> None:
+    """Play each active task several times, and write the outcomes into the pool: what is too easy, what too hard.
+
+    The same command resumes after an interruption. `rlanything pool export POOL --between 0.2 0.8` writes the tasks in
+    between.
+    """
+    spin_little()
+    from rlanything_agents.runs.progress import Reporter
+    from rlanything_agents.tools.benchmark.profile import active_panel, profile_pool
+    from rlanything_agents.tools.cli import pool_views
+    from rlanything_agents.tools.cli.benchmark import chat_settings, must_be_complete, slug
+
+    chat = chat_settings(base_url=base_url, key_env=key_env, max_tokens=max_tokens, temperature=temperature)
+    with _opened(path) as pool:
+        folder = out or Path("runs/profiles") / active_panel(pool).hash / slug(f"{agent}-{rollouts}-{seed}")
+        with resumable(folder):
+            summary = profile_pool(
+                pool,
+                agent,
+                folder,
+                rollouts=rollouts,
+                seed=seed,
+                environment=options.key_values(env, "--env"),
+                chat=chat,
+                workers=workers,
+                reporter=Reporter(error_console()),
+                command=shlex.join(["rlanything", *sys.argv[1:]]),
+            )
+        must_be_complete(summary)
+        pool_views.print_profile(pool, BAND)
 
 
 @app.command("import")

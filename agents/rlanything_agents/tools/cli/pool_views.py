@@ -7,7 +7,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from rlanything_agents.feedback.metrics import wilson
 from rlanything_agents.feedback.percent import percent
 from rlanything_agents.tools.cli.output import console, plain_text
 from rlanything_envs.curriculum.acceptance import Tally
@@ -29,6 +30,8 @@ ROWS = 20
 """Approximate rows of metrics."""
 MAX_LINES = 12
 """Maximum lines of the difference of two worlds under an edge of the tree."""
+BAR = 40
+"""Maximum length of a bar of a histogram, in characters."""
 _ARROWS = {"harder": "▲ harder", "easier": "▼ easier"}
 _MARKS = {"-": "red", "+": "green", "": ""}
 _BRACKETS = {"-": "[-{}-]", "+": "{{+{}+}}", "": "{}"}
@@ -39,7 +42,7 @@ _STATES = {"accepted": "green", "rejected": "red", "pending": "yellow"}
 
 
 def slot_rows(pool: TaskPool) -> list[dict[str, Any]]:
-    """One record per slot, as plain data."""
+    """One record per slot, as plain data; ``interval`` is the 95 % Wilson interval of the success rate."""
     with pool.snapshot():
         since = {event.slot: event.index for event in pool.events(kind="accepted")}
         depth = {slot: len(pool.events(slot, kind="accepted")) for slot in since}
@@ -61,6 +64,7 @@ def slot_rows(pool: TaskPool) -> list[dict[str, Any]]:
                     "depth": depth.get(slot, 0),
                     "successes": tally.successes,
                     "episodes": tally.n,
+                    "interval": wilson(tally.successes, tally.n) if tally.n else None,
                     "candidate": None if candidate is None else {"id": candidate.id, "goal": candidate.goal},
                 }
             )
@@ -90,6 +94,27 @@ def print_slots(pool: TaskPool, rows: Sequence[Mapping[str, Any]]) -> None:
         f"{counts['proposed']} proposed, {counts['accepted']} accepted, {counts['rejected']} rejected, "
         f"{counts['discarded']} never tried; {counts['outcomes']} episodes, {counts['errors']} broken"
     )
+
+
+def print_profile(pool: TaskPool, band: tuple[float, float]) -> None:
+    """Print how many tasks were never solved, solved less than in the band, within it, more, and always."""
+    low, high = band
+    bins: tuple[tuple[str, Callable[[float], bool]], ...] = (
+        ("never", lambda rate: rate == 0),
+        (f"below {percent(low, 0)}", lambda rate: 0 < rate < low),
+        (f"{percent(low, 0)} to {percent(high, 0)}", lambda rate: low <= rate <= high),
+        (f"above {percent(high, 0)}", lambda rate: high < rate < 1),
+        ("always", lambda rate: rate == 1),
+    )
+    tallies = [Tally.of(pool.last_group(slot)) for slot in pool.slots]
+    rates = [tally.accuracy for tally in tallies if tally.n]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("solved", "tasks", ""):
+        table.add_column(name, justify="right" if name == "tasks" else "left")
+    for name, within in bins:
+        count = sum(map(within, rates))
+        table.add_row(name, str(count), "█" * round(BAR * count / max(1, len(rates))))
+    console().print(table)
 
 
 # -- log -----------------------------------------------------------------------------------------------------
