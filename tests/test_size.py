@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 92_453,
+    "lines of the four packages": 92_662,
     "lines of studies, benchmarks, scripts and examples": 9_218,
-    "lines of tests": 69_681,
-    "files of the four packages": 690,
+    "lines of tests": 69_813,
+    "files of the four packages": 691,
     "settings of a run": 152,
     "commands": 20,
 }
