@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from gymnasium.wrappers import TimeLimit
@@ -166,6 +165,9 @@ def _message(turn: Turn) -> dict[str, Any]:
 def register(name: str, env_id: str, *, source: CurriculumSource | None = None, **arguments: Any) -> None:
     """Make an environment known to `skyrl_gym.make`; again under the same name replaces it.
 
+    SkyRL logs the averages of `SkyRLEnv.get_metrics`, under ``environment/``, and the source's `metrics` under
+    ``environment/curriculum/``.
+
     Args:
         name: The ``env_class`` of the rows.
         env_id: Id of the environment, as `gymnasium.make` takes it.
@@ -174,9 +176,18 @@ def register(name: str, env_id: str, *, source: CurriculumSource | None = None, 
     """
     if name in skyrl_gym.registry:
         skyrl_gym.envs.deregister(name)
-    # A function, since `make` copies the keyword arguments, and there is one source.
-    entry = partial(SkyRLEnv, source=source)
-    skyrl_gym.register(name, entry_point=entry, kwargs={"env_id": env_id, "arguments": arguments})
+
+    # A class, since SkyRL asks it for averages. The source is not among the keywords: `make` copies those.
+    class Registered(SkyRLEnv):
+        def __init__(self, *positional: Any, **keywords: Any) -> None:
+            super().__init__(*positional, **keywords, source=source)
+
+        @staticmethod
+        def aggregate_metrics(metrics: list[dict[str, Any]]) -> dict[str, Any]:
+            numbers = source.metrics() if source else {}
+            return {**SkyRLEnv.aggregate_metrics(metrics), **{f"curriculum/{key}": numbers[key] for key in numbers}}
+
+    skyrl_gym.register(name, entry_point=Registered, kwargs={"env_id": env_id, "arguments": arguments})
 
 
 def rows(tasks: Iterable[Task], name: str, prompt: str = "") -> list[dict[str, Any]]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from isolated import Isolated
 from worlds import FAILING, SEEN, WORLDS, World, break_engine
 
 skyrl_gym = pytest.importorskip("skyrl_gym", reason="the adapter needs skyrl-gym")
 omegaconf = pytest.importorskip("omegaconf")
+
+from skyrl_gym.metrics import aggregate_for_environment  # noqa: E402
 
 from rlanything_envs import Conversation  # noqa: E402
 from rlanything_envs.adapters import skyrl  # noqa: E402
@@ -126,6 +128,8 @@ def test_tasks_adapt_while_a_data_set_of_groups_is_played(tmp_path: Path) -> Non
                         step = env.step(answer)
                     assert step["done"]
                     env.close()  # of the second one of a rewrite before its end
+        numbers = aggregate_for_environment("live", [env.get_metrics() for env in envs])
+        assert (numbers["turns"] > 0, numbers["curriculum/groups"]) == (True, 6.0)
         assert pool.counts()["outcomes"] == 12
         assert pool.counts()["accepted"] > 0
 
@@ -163,12 +167,14 @@ def test_rows_that_say_nothing_are_refused() -> None:
 
 def test_metrics_are_averaged_by_the_package() -> None:
     metrics = [{"success": 1.0, "finished": 1.0, "turns": 2}, {"success": 0.0, "finished": 1.0, "turns": 4}]
-    assert skyrl.SkyRLEnv.aggregate_metrics(metrics) == {"success": 0.5, "finished": 1.0, "turns": 3.0}
+    skyrl.register("averaged", WORLDS[0].env_id)
+    averages = aggregate_for_environment("averaged", metrics)
+    assert averages == {"success": 0.5, "finished": 1.0, "turns": 3.0}
 
 
-def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples" / "skyrl_env.py"), run_name="__main__")
-    assert "'success': 1.0" in capsys.readouterr().out
+@pytest.mark.slow
+def test_the_recipe() -> None:
+    Isolated("skyrl").run_tests("adapters/skyrl_checks.py")
 
 
 def test_screens_are_image_parts() -> None:
