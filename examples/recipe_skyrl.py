@@ -2,7 +2,7 @@
 
     uv pip install PATH_OF_THIS_CHECKOUT         # in the environment of a checkout of SkyRL: uv sync --extra fsdp
     python examples/recipe_skyrl.py              # one GPU of 24 GB
-    python examples/recipe_skyrl.py --small      # on a processor: all but vLLM, Ray's processes and the update
+    python examples/recipe_skyrl.py --small      # on a processor: all but Ray, vLLM and the update
 
 `--small` checks SkyRL's configuration, reads its data set and plays with its trainer and its generator, up to the
 advantages; a small model answers.
@@ -146,7 +146,8 @@ def play(config: SkyRLTrainConfig, pool: Path, folder: Path) -> dict[str, float]
             batch["values"] = None  # those of a critic; GRPO has none
             trainer.compute_advantages_and_returns(batch)
             numbers: dict[str, float] = {key: round(number, 3) for key, number in trainer.all_metrics.items()}
-            print(step, [sum(rewards) for rewards in played["rewards"]], numbers, flush=True)
+            shown = {key: number for key, number in numbers.items() if key.startswith("environment/")}
+            print(step, [sum(rewards) for rewards in played["rewards"]], shown, flush=True)
     return numbers
 
 
