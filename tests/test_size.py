@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 92_673,
-    "lines of studies, benchmarks, scripts and examples": 9_340,
+    "lines of studies, benchmarks, scripts and examples": 9_341,
     "lines of tests": 69_870,
     "files of the four packages": 691,
     "settings of a run": 152,
