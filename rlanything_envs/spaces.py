@@ -97,6 +97,8 @@ class SharedTexts(Sequence[str]):
     def __init__(self, count: int, max_length: int) -> None:
         self._count, self._stride = count, _LENGTH + 4 * max_length  # UTF-8 has at most four bytes a code point
         self._buffer = BufferWrapper(count * self._stride)
+        for index in range(count):
+            self.put(index, "")  # the memory may have been another's
 
     def put(self, index: int, text: str) -> None:
         """Replace a text.

@@ -58,7 +58,7 @@ def run_page(page: Page, folder: Path, commands: Path | None = None) -> list[Blo
             passed_over.append(block)
             continue
         if block.title is not None:
-            if (ROOT / block.title).is_file():
+            if "/" in block.title and (ROOT / block.title).is_file():
                 _compare_file(block, ROOT / block.title)
                 continue
             path = folder / block.title

@@ -339,5 +339,5 @@ def test_demonstrations_are_written_as_they_are_read() -> None:
     assert len(answers) > len(lines), "an answer has eight calls at most"
     assert [reading("computer_use", *written(word)).word for word in ("DONE", "FAIL")] == ["DONE", "FAIL"]
     for other in ("pyautogui.click(1, 2)", "x = 1", "import os"):
-        with pytest.raises(ValueError, match=r"no call|no action"):
+        with pytest.raises(ValueError, match=r"not a call|no action"):
             written(other)

@@ -171,7 +171,7 @@ LIES = {
     "of another token": (lambda out: setattr(out.outputs[0], "logprobs", [{}]), "no log-probability for each"),
     "nan": (
         lambda out: [setattr(lp, "logprob", math.nan) for lp in out.outputs[0].logprobs[0].values()],
-        "no log-prob",
+        "not a log-probability",
     ),
     "aborted": (lambda out: setattr(out.outputs[0], "finish_reason", "abort"), "'abort'"),
     "no end": (lambda out: setattr(out.outputs[0], "finish_reason", None), "'None'"),
