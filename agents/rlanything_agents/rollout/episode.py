@@ -153,13 +153,11 @@ class Episode:
         overloaded says so. Where they took half of the time, the agent made the episode slow, and it has failed;
         elsewhere it waited for the engine or for other episodes, and it has no outcome.
         """
-        text_and_screen = f"the episode took more than {deadline:g} s (rollout.deadline)"
+        reason = f"the episode took more than {deadline:g} s (rollout.deadline)"
         if self.worked < deadline / 2:
-            self.fail(InfrastructureError(text_and_screen))
+            self.fail(InfrastructureError(reason))
             return
-        _log.warning(
-            "episode on %s cut off: %s, %.0f of them in its own steps", self.task_id, text_and_screen, self.worked
-        )
+        _log.warning("episode on %s cut off: %s, %.0f of them in its own steps", self.task_id, reason, self.worked)
         self.done = self.late = True
 
     def fail(self, error: Exception) -> None:

@@ -1,7 +1,7 @@
 """Profile of a pool: an agent plays each active task several times, and the pool keeps the outcomes.
 
-Whoever deals tasks from the pool starts from them: `CurriculumSource` skips tasks without spread, and a curriculum
-decides by them as by any other group.
+Training on the pool starts from them: `CurriculumSource` skips tasks without spread, and a curriculum decides by them
+as by any other group.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ def active_panel(pool: TaskPool) -> Panel:
 
 
 def profile_pool(
-    pool: TaskPool, agent: str, out: Path, *, rollouts: int = 8, seed: int = 0, **settings: Any
+    pool: TaskPool, panel: Panel, agent: str, out: Path, *, rollouts: int = 8, seed: int = 0, **settings: Any
 ) -> dict[str, Any]:
     """Play the active tasks of a pool, or go on with it, and record one group of outcomes for each slot.
 
     A profile is recorded once, when all its episodes have an outcome: the same call again records nothing, another seed
-    makes another profile. A task that a running curriculum has replaced in the meantime keeps its outcomes too.
+    makes another profile. Nothing is recorded of a task that a running curriculum has replaced in the meantime.
 
     Args:
         pool: The pool; a run may go on with it.
+        panel: Its `active_panel`.
         agent: One of the ``FORMS`` of `rlanything_agents.tools.benchmark.runner`.
         out: Folder of the results of the benchmark that this is.
         rollouts: Episodes per task.
@@ -49,21 +50,17 @@ def profile_pool(
 
     Returns:
         The summary of `run_benchmark`; nothing is recorded while its ``left`` is not 0.
-
-    Raises:
-        PoolError: The pool has tasks of several domains.
     """
-    panel = active_panel(pool)
-    slots = [(slot, pool.active(slot).id) for slot in pool.slots]
     summary = run_benchmark(panel, agent, out, episodes=rollouts, seed=seed, **settings)
     if summary["left"]:
         return summary
     actor = f"{agent}, profile {seed}"
     played = {row["task"]: row for row in summary["tasks"]}
-    for slot, task in slots:
-        if any(record.outcome.actor == actor for record in pool.outcomes(slot, task)):
+    for slot in pool.slots:
+        task = pool.active(slot).id
+        row = played.get(task)
+        if row is None or any(record.outcome.actor == actor for record in pool.outcomes(slot, task)):
             continue
-        row = played[task]
         pool.record(
             slot,
             task,

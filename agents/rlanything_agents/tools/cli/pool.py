@@ -128,10 +128,12 @@ def profile(
 
     chat = chat_settings(base_url=base_url, key_env=key_env, max_tokens=max_tokens, temperature=temperature)
     with _opened(path) as pool:
-        folder = out or Path("runs/profiles") / active_panel(pool).hash / slug(f"{agent}-{rollouts}-{seed}")
+        panel = active_panel(pool)
+        folder = out or Path("runs/profiles") / panel.hash / slug(f"{agent}-{rollouts}-{seed}")
         with resumable(folder):
             summary = profile_pool(
                 pool,
+                panel,
                 agent,
                 folder,
                 rollouts=rollouts,

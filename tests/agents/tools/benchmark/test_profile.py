@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from rlanything_agents.tools.benchmark.profile import profile_pool
+from rlanything_agents.tools.benchmark.profile import active_panel, profile_pool
 from rlanything_agents.tools.cli import app
 from rlanything_envs import CurriculumSource
 from rlanything_task_pools import TaskPool
@@ -60,6 +60,7 @@ def played(pool: Path, **settings: Any) -> dict[str, Any]:
     with TaskPool.open(pool) as opened:
         return profile_pool(
             opened,
+            active_panel(opened),
             agent,
             pool.parent / "out",
             rollouts=4,
