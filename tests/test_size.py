@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 92_675,
+    "lines of the four packages": 92_672,
     "lines of studies, benchmarks, scripts and examples": 9_341,
-    "lines of tests": 69_872,
+    "lines of tests": 69_873,
     "files of the four packages": 691,
     "settings of a run": 152,
     "commands": 20,
