@@ -30,7 +30,7 @@ ROLLOUTS = 8
 """Episodes in a group."""
 LARGE: dict[str, Any] = {"tasks": 256, "turns": 30, "knobs": {}}
 SMALL: dict[str, Any] = {
-    **{"tasks": 4, "turns": 12},
+    **{"tasks": 16, "turns": 12},
     "knobs": {"kinds": ["simple"], "rooms": ["Bathroom"], "max_plan": 4},
 }
 CONFIG = """\

@@ -37,7 +37,7 @@ LARGE: dict[str, Any] = {
     **{"knobs": {}, "settings": {}},
 }
 SMALL: dict[str, Any] = {
-    **{"model": "my-model", "tasks": 4, "groups": 6, "batch": 2, "turns": 12},
+    **{"model": "my-model", "tasks": 16, "groups": 6, "batch": 2, "turns": 12},
     "knobs": {"kinds": ["simple"], "rooms": ["Bathroom"], "max_plan": 4},
     "settings": {"data.dataloader.num_workers": 0, "generator.inference_engine.enable_ray_prometheus_stats": False},
 }

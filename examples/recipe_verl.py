@@ -27,7 +27,7 @@ ROLLOUTS = 8
 """Episodes in a group."""
 LARGE = {"model": "Qwen/Qwen3-0.6B", "tasks": 256, "groups": 1600, "turns": 30, "knobs": {}}
 SMALL = {
-    **{"model": "my-model", "tasks": 4, "groups": 6, "turns": 12},
+    **{"model": "my-model", "tasks": 16, "groups": 6, "turns": 12},
     "knobs": {"kinds": ["simple"], "rooms": ["Bathroom"], "max_plan": 4},
 }
 
@@ -75,6 +75,10 @@ def prepare(out: Path, sizes: dict[str, Any]) -> list[str]:
         "trainer.test_freq": -1,
         "trainer.total_epochs": 1,
         "trainer.default_local_dir": out,
+        "trainer.v1.sampler.custom_sampler.path": "pkg://rlanything_envs.adapters.verl_sampler",
+        "trainer.v1.sampler.custom_sampler.name": "CurriculumReplayBuffer",
+        "trainer.v1.sampler.sync_refill_failed_groups": True,
+        "+trainer.v1.sampler.sampler_kwargs.pool": pool.resolve(),
     }
     return [f"{key}={value}" for key, value in settings.items()]
 

@@ -4,8 +4,9 @@ prime-rl has one ``TaskSampler`` for each training environment: an iterator of t
 finished episodes of a group, with ``state_dict``, ``load_state_dict`` and ``metrics``. This is one. It needs no
 prime-rl, only verifiers.
 
-Where a configuration of prime-rl names no sampler of yours, `rlanything_envs.adapters.verifiers.LiveTaskset` does the
-same without one: its own sampler reads the tasks one by one, and the environment gives the outcomes back.
+A configuration of prime-rl 0.8 names two samplers of its own and none of yours; `curriculum_sampler` is for the lines
+that change this (docs/howto/verifiers.md). Without them `rlanything_envs.adapters.verifiers.LiveTaskset` does the same:
+prime-rl's own sampler reads the tasks one by one, and the environment gives the outcomes back.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rlanything_envs.adapters.verifiers import TextTask, TextTaskData
 from rlanything_envs.curriculum import CurriculumSource
 from rlanything_envs.errors import SettingError
 
-__all__ = ["CurriculumSampler"]
+__all__ = ["CurriculumSampler", "curriculum_sampler"]
 
 
 class CurriculumSampler(Iterator[TextTask]):
@@ -59,6 +60,23 @@ class CurriculumSampler(Iterator[TextTask]):
     def metrics(self) -> dict[str, float]:
         """See `CurriculumSource.metrics`; prime-rl logs them under ``sampler/``."""
         return self.source.metrics()
+
+
+def curriculum_sampler(tasks: Any, *, pool: str, rollouts: int = 8, **settings: Any) -> CurriculumSampler:
+    """A sampler for a configuration, which names it by import path and keyword arguments.
+
+    Args:
+        tasks: Those of prime-rl's taskset. The pool's take their place, with the configuration of the first where the
+            taskset is finite.
+        pool: Path of the pool.
+        rollouts: Episodes in a group: prime-rl's ``group_size``.
+        settings: Other arguments of `CurriculumSource`.
+
+    Raises:
+        PoolError, SettingError: See `CurriculumSource`.
+    """
+    config = tasks[0].config if isinstance(tasks, Sequence) and tasks else None
+    return CurriculumSampler(CurriculumSource(pool, rollouts=rollouts, **settings), config)
 
 
 def _success(episode: Any) -> bool | None:

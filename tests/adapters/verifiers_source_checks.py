@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 import sys
 import tomllib
@@ -151,6 +152,21 @@ finished group's episodes and the state. Its package is on no index, so the inte
 def test_a_sampler_has_the_recorded_interface_of_prime_rl(path: Path) -> None:
     assert all(callable(getattr(CurriculumSampler, method)) for method in RECORDED)
     assert issubclass(CurriculumSampler, Iterator)
+
+
+def test_the_how_tos_configuration_names_a_sampler(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs/howto/verifiers.md"
+    (block,) = [text for text in page.read_text(encoding="utf-8").split("```toml\n")[1:] if "import_path" in text]
+    named = tomllib.loads(block.partition("```")[0])["orchestrator"]["train"]["source"]["curriculum"]["sampler"]
+    module, _, name = named["import_path"].rpartition(".")
+    monkeypatch.chdir(path.parent)
+    config = {"taskset": {"id": "prime_verifiers", "pool": str(path)}}
+    tasks = list(vf.load_environment(vf.resolve_env_config(config)).taskset.load())
+    sampler = getattr(importlib.import_module(module), name)(tasks, **named["kwargs"])  # as the lines on the page do
+    assert isinstance(sampler, CurriculumSampler)
+    task = next(sampler)
+    assert (task.config, sampler.source.rollouts) == (tasks[0].config, 8)
+    assert task.data.id in {sampler.source.pool.active(slot).id for slot in sampler.source.pool.slots}
 
 
 def test_a_sampler_adapts_the_tasks_to_the_groups_it_observes(path: Path) -> None:

@@ -215,6 +215,60 @@ def test_the_recipe_composes_verls_settings_and_plays(tmp_path: Path, monkeypatc
         assert (numbers["groups"], pool.counts()["outcomes"]) == (3, 6)
 
 
+class QueueStandIn:
+    """The two functions of TransferQueue that a buffer without a filter calls; the queue itself is Ray's processes."""
+
+    def __init__(self, **tags: dict[str, Any]) -> None:
+        self.tags = {"train": tags, "val": {}}
+
+    def kv_list(self) -> dict[str, dict[str, dict[str, Any]]]:
+        return {part: dict(items) for part, items in self.tags.items()}
+
+    def kv_clear(self, *, partition_id: str, keys: list[str]) -> None:
+        for key in keys:
+            self.tags[partition_id].pop(key, None)
+
+
+def test_verls_user_sampler_logs_the_curriculum_and_replaces_groups_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from verl.trainer.ppo.v1 import replay_buffer
+    from verl.utils.import_utils import load_extern_object
+
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "examples"))
+    import recipe_verl
+
+    settings = recipe_verl.prepare(tmp_path, {**recipe_verl.SMALL, "tasks": 2, "groups": 2})
+    with hydra.initialize_config_module("verl.trainer.config", version_base=None):
+        v1 = hydra.compose("ppo_trainer", settings).trainer.v1
+    prompt = {"is_prompt": True, "global_steps": 0}
+    queue = QueueStandIn(a={**prompt, "status": "failure"}, b={**prompt, "status": "finished"}, b_0_0={}, b_1_0={})
+    monkeypatch.setattr(replay_buffer, "tq", queue)
+
+    def refill(count: int) -> None:  # as verl's trainer, which sends further prompts to the agent loops
+        queue.tags["train"] |= {f"c{n}": {**prompt, "status": "failure"} for n in range(count)}
+        queue.tags["train"] |= {f"c{n}_0_0": {} for n in range(count)}  # one episode of the group ran
+
+    sampler = v1.sampler
+    buffer = load_extern_object(sampler.custom_sampler.path, sampler.custom_sampler.name)(
+        trainer_mode=v1.trainer_mode,
+        trainer_config=v1.sync,
+        max_off_policy_threshold=sampler.max_off_policy_threshold,
+        max_off_policy_strategy=sampler.max_off_policy_strategy,
+        sampler_kwargs=sampler.sampler_kwargs,
+        refill_fn=refill,
+    )
+    batch, numbers = buffer.sample(0, "train", 2)
+    assert sorted(batch.keys) == ["b_0_0", "b_1_0", "c0_0_0"], "without the group in which nothing ran"
+    assert numbers["training/rollout_failure/evicted_samples"] == 1
+    assert numbers["curriculum/pool_size"] == 2
+    assert buffer.sample(0, "val", 0)[1] == {}
+    with pytest.raises(SettingError, match="pool"):
+        type(buffer)(sampler_kwargs={}, trainer_mode="sync")
+    with pytest.raises(SettingError, match="'separate_async'"):
+        type(buffer)(sampler_kwargs={"pool": "p"}, trainer_mode="separate_async")
+
+
 @pytest.mark.parametrize("case", [CASES[0], CASES[-2], CASES[-1]], ids=str)
 def test_nothing_secret_of_a_task_is_in_a_prompt(case: Case) -> None:
     (row,) = adapter.rows([case.task], "ours", "Hello.")
