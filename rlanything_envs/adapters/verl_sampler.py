@@ -21,7 +21,9 @@ from rlanything_envs.errors import MissingExtra, SettingError
 try:
     from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 except ImportError as error:
-    raise MissingExtra(f"rlanything_envs.adapters.verl_sampler needs verl's trainer ({error}): pip install verl") from error
+    raise MissingExtra(
+        f"rlanything_envs.adapters.verl_sampler needs verl's trainer ({error}): pip install 'verl[verl-core]'"
+    ) from error
 
 __all__ = ["CurriculumReplayBuffer"]
 
@@ -41,8 +43,8 @@ class CurriculumReplayBuffer(ReplayBuffer):  # type: ignore[misc]
     def __init__(self, *, sampler_kwargs: Mapping[str, Any], **given: Any) -> None:
         if "pool" not in sampler_kwargs:
             raise SettingError("CurriculumReplayBuffer: name the pool in trainer.v1.sampler.sampler_kwargs.pool")
-        if given["trainer_mode"] != "sync":
-            raise SettingError(f"CurriculumReplayBuffer: trainer.v1.trainer_mode is {given['trainer_mode']!r}, not 'sync'")
+        if (mode := given["trainer_mode"]) != "sync":
+            raise SettingError(f"CurriculumReplayBuffer: trainer.v1.trainer_mode is {mode!r}: only 'sync' is supported")
         super().__init__(sampler_kwargs=sampler_kwargs, sync_refill_failed_groups=True, gen_batch_size=1, **given)
         self._curriculum = CurriculumSource(str(sampler_kwargs["pool"]))
 
