@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 92_672,
-    "lines of studies, benchmarks, scripts and examples": 9_341,
-    "lines of tests": 69_873,
-    "files of the four packages": 691,
+    "lines of the four packages": 92_746,
+    "lines of studies, benchmarks, scripts and examples": 9_345,
+    "lines of tests": 69_943,
+    "files of the four packages": 692,
     "settings of a run": 152,
     "commands": 20,
 }
