@@ -1,9 +1,5 @@
 """Reading actions out of what language models write."""
 
-import contextlib
-import itertools
-import time
-
 import pytest
 from coding_answers import ANSWERS, FUNCTION_ANSWERS, PROGRAMS
 from hypothesis import given
@@ -13,7 +9,6 @@ from rlanything_envs.coding.actions import MAX_ACTION_LENGTH, Action, WrongLangu
 from rlanything_envs.coding.words import VERBS
 from rlanything_envs.errors import Unreadable
 
-CODE = "print(1)\n"
 BLOCK = "```python\nprint(1)\n```"
 
 
@@ -144,47 +139,3 @@ def test_any_text_is_an_action_or_unreadable_and_its_plain_form_is_the_same_acti
 def test_what_is_written_as_told_is_read_back(verb, code, stdin):
     action = read_action(f"{verb}\n```python\n{code}\n```\n```stdin\n{stdin}\n```")
     assert action == Action(verb, code + "\n", stdin + "\n" if verb == "RUN" else "")
-
-
-HOSTILE = (
-    *(
-        "*",
-        "`",
-        "```\n",
-        " ",
-        "RUN ",
-        "SUBMIT\n",
-        "action:",
-        "~~~\n\n",
-        "</think>",
-        "> ",
-        "1. ",
-        "\t",
-        "{",
-        "[{",
-        '{"a":',
-    ),
-    *(
-        "<answer>",
-        "</answer>",
-        "<answer>\n",
-        "<code>\n</code>\n",
-        "<parameter=",
-        "<function=run>",
-        '\n{"name": "run", ',
-    ),
-    *("```python\n", "```a`", "    ```\n", "{\n", "SUBMIT ```x\n", "print(input())\n```\n", "TEST x\n", ">>>```\n"),
-)
-
-
-BEFORE = ("", "```", "<answer>\n", "```python\n", '{"name": "submit", "arguments": ')
-
-
-@pytest.mark.parametrize(("before", "piece"), [*zip(itertools.cycle(BEFORE), HOSTILE)])
-def test_hostile_texts_take_no_time(before, piece):
-    text = (before + piece * MAX_ACTION_LENGTH)[: MAX_ACTION_LENGTH - 1] + "`"
-    begin = time.process_time()
-    for how in HOW.values():
-        with contextlib.suppress(Unreadable):
-            read_action(text, **how)
-    assert time.process_time() - begin < 10  # what is quadratic takes minutes

@@ -129,6 +129,9 @@ def hostile_inputs(seeds: Sequence[bytes]) -> Iterator[bytes]:
         yield opening.encode() * LARGE + closing.encode() * LARGE
     for piece in ("a ", "\n", " ", "a.b", "```\n", "\\", "'", '"', "a,", "=A1", "..", "/", "|", "*", ";", "é", "\x00"):
         yield piece.encode() * (LARGE // len(piece))
+    for seed in filter(None, seeds):  # what a reader knows, again and again
+        for piece in dict.fromkeys((seed[:2], seed[:9], seed[: len(seed) // 2 + 1], seed)):
+            yield piece * (10 * LARGE // len(piece)) + b"x"
     yield from _bombs()
     yield _laughs("[{}]", "*", ", ")
     yield (

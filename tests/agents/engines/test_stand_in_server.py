@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,6 @@ from stand_in_vllm import LLM, form_of
 from rlanything_agents.config.engine import ServerConfig
 from rlanything_agents.engines import vllm_client, vllm_server
 from rlanything_agents.engines.completions import CompletionReader
-from rlanything_agents.engines.controls import read_object
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.engines.vllm import EngineFailed
 from rlanything_agents.engines.vllm_client import ServedGenerator, WeightsLost, read_tops
@@ -31,7 +29,7 @@ from rlanything_agents.engines.vllm_server import VLLMServerGenerator, on_this_m
 from rlanything_envs.llm import EndpointRefused, SamplingParams
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, matches, pattern
 from rlanything_envs.llm.endpoint import Retries
-from rlanything_envs.llm.errors import RequestFailed, is_outage
+from rlanything_envs.llm.errors import is_outage
 
 PROMPTS = [[1, 5, 6], [1, 7]]
 PARAMS = SamplingParams(8, n=3, seed=5)
@@ -402,12 +400,6 @@ def test_nothing_untrue_becomes_a_sample(ids: Any, logprobs: Any, reason: Any) -
         assert len(logprobs) == len(ids)
         assert all(-9000 < value <= 1e-3 for value in logprobs)
         assert WORDS.eos_token_id not in ids[:-1]
-
-
-@given(st.binary(max_size=40) | JSON.map(lambda value: repr(value).encode()))
-def test_control_answers_are_objects_or_named_errors(content: bytes) -> None:
-    with contextlib.suppress(RequestFailed):
-        assert isinstance(read_object(content), dict)
 
 
 def reader(generator: VLLMServerGenerator) -> ServedGenerator:

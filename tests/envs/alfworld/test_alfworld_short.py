@@ -83,40 +83,6 @@ def test_other_answers(answer: str, thought: str, command: str) -> None:
     assert read(answer) == (thought, command)
 
 
-@given(st.text(max_size=300))
-def test_any_answer_is_read(answer: str) -> None:
-    thought, command = read(answer)
-    assert isinstance(thought, str)
-    assert isinstance(command, str)
-
-
-HOSTILE = [
-    "a",
-    " ",
-    "find ",
-    "find apple ",
-    "find apple: ",
-    ":",
-    "\n",
-    "<think>",
-    "</think>",
-    "go to ",
-    "\u2028",
-    "put x in ",
-]
-
-
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_long_answers_are_read_at_once_and_are_unreadable(piece: str, task: Task) -> None:
-    env = make_env(ENV_ID, "short")
-    env.reset(options={"task": task})
-    text = piece * (100_000 // len(piece)) + "x"
-    begin = time.process_time()
-    *_, info = env.step(text)
-    assert time.process_time() - begin < 1
-    assert info["command"] == "unreadable"
-
-
 # -- messages ------------------------------------------------------------------------------------------------------
 
 

@@ -66,11 +66,3 @@ def test_files_that_are_no_screen(tmp_path, content):
     (tmp_path / "screen").write_bytes(content)
     with pytest.raises(OSError, match=r"screen|pixels"):
         Framebuffer(tmp_path / "screen").read()
-
-
-@given(st.binary(min_size=100, max_size=300))
-def test_any_bytes_are_a_screen_or_refused(tmp_path_factory, content):
-    file = tmp_path_factory.mktemp("any") / "screen"
-    file.write_bytes(content)
-    with pytest.raises(OSError, match=r"screen|pixels"):
-        Framebuffer(file).read()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from coding_problems import RIGHT, WRONG, sum_task
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_task_pools.coding import (
@@ -386,16 +386,3 @@ def test_any_row_is_read_or_refused(reader: Any, row: dict[str, Any], data: st.D
         return
     assert payload.hidden
     assert {(test.stdin, test.stdout) for test in payload.tests} <= {*draft.public, *draft.hidden}
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=80) | st.text(max_size=80).map(str.encode))
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.json.gz"])
-def test_any_bytes_are_read_or_refused(tmp_path: Path, name: str, data: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(data)
-    try:
-        found = import_tasks(path, prove=False)
-    except ImportFormatError:
-        return
-    assert found.tasks == ()

@@ -172,57 +172,6 @@ def test_bad_scenes_are_refused(changes: dict[str, object]) -> None:
         one(**changes)
 
 
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=8,
-)
-
-
-@given(JUNK, st.sampled_from(["start", "receptacles", "things", "can_contain"]))
-def test_from_dict_refuses_junk_in_one_way_only(junk: object, key: str) -> None:
-    data = {**kitchen().to_dict(), key: junk}
-    try:
-        Scene.from_dict(data)
-    except GameFormatError:
-        return
-
-
-FRAGMENTS = [
-    "(",
-    ")",
-    ";",
-    "-",
-    "(and",
-    "(exists",
-    "?o",
-    ":goal",
-    "(:goal",
-    "(:init",
-    "objectType",
-    "AppleType",
-    "\n",
-    "\x00",
-    "é",
-    '"',
-]
-
-
-@given(st.data())
-def test_mutated_text_is_read_or_refused_in_one_way_only(data: st.DataObject) -> None:
-    """Whatever happens to the text, the parser answers with a game or with GameFormatError."""
-    text = str(FILE["pddl_problem"])
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(text)))
-        length = data.draw(st.integers(0, 40))
-        text = text[:at] + data.draw(st.sampled_from(FRAGMENTS) | st.text(max_size=6)) + text[at + length :]
-    try:
-        game = load_game({**FILE, "pddl_problem": text})
-    except GameFormatError:
-        return
-    World(game).step("look")
-
-
 @pytest.mark.parametrize(
     "text",
     [

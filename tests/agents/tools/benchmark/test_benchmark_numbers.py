@@ -15,7 +15,7 @@ from rlanything_agents.feedback.metrics import wilson
 from rlanything_agents.tools.benchmark.compare import compare_results, exact_p, pair
 from rlanything_agents.tools.benchmark.episode import Result, episodes_of
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
-from rlanything_agents.tools.benchmark.report import actions_text, comparison_cells, table_of, write_report
+from rlanything_agents.tools.benchmark.report import actions_text, table_of, write_report
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_agents.tools.benchmark.tables import summarise, versions
 from rlanything_envs.llm import Price, Usage
@@ -206,32 +206,6 @@ def test_different_panels_are_not_compared(tmp_path: Path) -> None:
         compare_results(one, broken)
     with pytest.raises(BenchmarkError, match="has no results"):
         compare_results(one, tmp_path / "nowhere")
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@given(st.sampled_from(["panel", "agent", "settings", "tasks", ""]), JSON, st.integers(0, 2))
-def test_what_is_no_result_is_a_benchmark_error(
-    tmp_path_factory: pytest.TempPathFactory, field: str, value: Any, depth: int
-) -> None:
-    good: dict[str, Any] = summary_of(panel_of(["a"]), [[1]])
-    spoiled: Any = {**good, field: value} if field else value
-    if field == "tasks" and depth:
-        task = good["tasks"][0]
-        spoiled = {**good, "tasks": [{**task, ["outcomes", "goal"][depth - 1]: value}]}
-    folder = tmp_path_factory.getbasetemp() / "spoiled"
-    store(folder, spoiled)
-    store(tmp_path_factory.getbasetemp() / "good", good)
-    try:
-        found = compare_results(folder, tmp_path_factory.getbasetemp() / "good")
-    except BenchmarkError:
-        return
-    comparison_cells("all", found)
 
 
 HOSTILE = "<script>alert(1)</script> | **x** `y` \x1b[31m [l](javascript:1) \u202e"

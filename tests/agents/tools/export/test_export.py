@@ -1,6 +1,5 @@
 """Rollouts as data sets: what a run wrote comes back from ``datasets``, in every format, for every domain."""
 
-import contextlib
 import gzip
 import json
 import shutil
@@ -10,8 +9,6 @@ from typing import Any
 
 import datasets
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from small_runs import small_run
 from typer.testing import CliRunner
 
@@ -211,12 +208,3 @@ def test_a_file_that_was_cut_is_named(run: Path, tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes()[:-200])
     with pytest.raises(RunFolderError, match=r"0001\.jsonl\.gz: .*damaged or cut short"):
         list(read_episodes(file))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(lines=st.lists(st.binary(max_size=80).filter(lambda b: b"\n" not in b), max_size=4))
-def test_any_lines_are_episodes_or_an_error(tmp_path: Path, lines: list[bytes]) -> None:
-    file = tmp_path / "x.jsonl.gz"
-    file.write_bytes(gzip.compress(b"\n".join(lines)))
-    with contextlib.suppress(RunFolderError):
-        assert len(list(read_episodes(file))) <= len(lines)

@@ -42,12 +42,6 @@ def test_any_json_is_an_episode_or_refused(record: Any) -> None:
     assert brief(episode)["turns"] == len(episode["turns"])
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes_are_no_episode_but_no_surprise(line: bytes) -> None:
-    with pytest.raises(RunFolderError):
-        read_episode(0, line)
-
-
 def test_a_real_episode_loses_nothing(runs: Path) -> None:
     record = read_episodes(runs / "alfworld")[0]
     episode = read_episode(0, json.dumps(record).encode())
