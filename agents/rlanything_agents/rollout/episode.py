@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any
 
 import gymnasium as gym
@@ -64,10 +63,8 @@ class Episode:
     """Turns so far, where each has its own prompt (``thinking: strip``, a history window, screens); else empty."""
     answers: list[list[int]] = field(default_factory=list)
     """Answers so far, that of the current turn included, closed."""
-    raw: tuple[str, int | None] = ("", None)
-    """Raw text that the prompt of this turn adds, and what it keeps; see `Step`."""
-    read: str = ""
-    """Raw text of the last prompt, where each turn has a prompt of its own."""
+    added: tuple[int, ...] = ()
+    """Ids that the prompt of this turn adds; see `Step`."""
 
     def reset(self) -> None:
         """Begin the episode on its task."""
@@ -81,7 +78,7 @@ class Episode:
         self.first_message = str(self.info.get("message", ""))
         self.prompt_ids = self.renderer.opening(self.opening, self.screen)
         if self.renderer.appends:
-            self.raw = self.renderer.text(self.prompt_ids), None
+            self.added = tuple(self.prompt_ids)
 
     def prompt(self) -> list[int] | SeenPrompt:
         """Prompt of the next answer."""
@@ -101,7 +98,6 @@ class Episode:
         if not self.renderer.appends:
             read, images = (prompt.ids, prompt.images) if isinstance(prompt, SeenPrompt) else (prompt, ())
             self.turns.append(PromptedTurn(read, ids, logprobs, completion.allowed, images))
-            self._note(self.renderer.text(read))
         answer = list(ids)
         self.answers.append(answer)
         self.ids += ids
@@ -118,12 +114,12 @@ class Episode:
     def step(self) -> None:
         """Execute the action of this turn in the environment, and append the next message."""
         thought, action = self.renderer.read(self.answers[-1], self.stop)
-        (prompt, kept), answer = self.raw, self.renderer.text(self.answers[-1])
+        answer = tuple(self.answers[-1])
         begun = time.monotonic()
         try:
             observation, reward, terminated, truncated, self.info = self.env.step(action)
         except INFRASTRUCTURE as error:
-            self.steps.append(Step(thought, action, "", prompt=prompt, kept=kept, answer=answer))
+            self.steps.append(Step(thought, action, "", prompt=self.added, answer=answer))
             self.fail(error)
             return
         finally:
@@ -131,14 +127,14 @@ class Episode:
         message = str(self.info.get("message", ""))
         observation, screen = text_and_screen(observation)
         command = command_of(self.info)
-        self.steps.append(Step(thought, action, observation, command, message, screen, prompt, kept, answer))
+        self.steps.append(Step(thought, action, observation, command, message, screen, self.added, answer))
         self.score = float(reward)
         self.done = terminated or truncated
         if not self.done:
             ids = self.renderer.message(observation)
             self._append(ids)
             if self.renderer.appends:
-                self.raw = self.renderer.text(ids), None
+                self.added = ids
 
     def cut(self, tokens: int) -> None:
         """End the episode as failed: its next turn would exceed the context."""
@@ -194,12 +190,6 @@ class Episode:
     def task_id(self) -> str:
         """Id of the task from the environment, else from the task itself."""
         return str(self.info.get("task_id") or getattr(self.task, "id", self.task))
-
-    def _note(self, text: str) -> None:
-        """Note the raw text of a prompt as what it adds to the one before."""
-        old, new = self.read.split("\n"), text.split("\n")
-        kept = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new[:-1], strict=False)))
-        self.raw, self.read = ("\n".join(new[kept:]), kept), text
 
     def _append(self, ids: Sequence[int]) -> None:
         """Append tokens that were not sampled."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.rollout.memory import memory_line
-from rlanything_agents.rollout.trajectory import Step
+from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_envs.curriculum.prompting import render
 from rlanything_envs.llm.generator import SeenPrompt, cut_at_stop
 from rlanything_envs.message import Content, Image
@@ -67,6 +67,24 @@ class Renderer:
         runs = ([token, *rest] for token, *rest in (list(group) for _, group in groupby(ids)))
         shown = [token for run in runs for token in (run if len(run) <= RUN else run[:1])]
         return str(self.template.tokenizer.decode(shown, skip_special_tokens=False))
+
+    def raw(self, episode: Trajectory) -> Iterator[dict[str, Any]]:
+        """Raw texts of the turns of an episode, for its record.
+
+        Yields:
+            ``prompt``, what the prompt of the turn adds to the prompt before it and its answer; ``kept``, where each
+            turn has its own prompt: the lines of the prompt before it that it begins with; and ``answer``.
+        """
+        before: list[str] = []
+        for number, step in enumerate(episode.steps):
+            if not episode.turns:
+                yield {"prompt": self.text(step.prompt), "answer": self.text(step.answer)}
+                continue
+            lines = self.text(episode.turns[number].prompt_ids).split("\n")
+            alike = takewhile(lambda pair: pair[0] == pair[1], zip(before, lines[:-1], strict=False))
+            kept = sum(1 for _ in alike)
+            yield {"prompt": "\n".join(lines[kept:]), "kept": kept, "answer": self.text(step.answer)}
+            before = lines
 
     @property
     def end_id(self) -> int:

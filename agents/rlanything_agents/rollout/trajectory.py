@@ -22,9 +22,9 @@ class Step:
         command: Result of the action from ``info["command"]``; empty where the environment does not report it.
         message: The environment's own message, where a short view shortened it; else empty.
         screen: Screen that the message shows, as a PNG; None where it is text alone.
-        prompt: Raw text that the prompt of this turn adds to the prompt before it and its answer.
-        kept: Where each turn has a prompt of its own, the lines of the prompt before it that it begins with; else None.
-        answer: The answer as it was sampled, with its special tokens.
+        prompt: Ids that the prompt of this turn adds to the prompt before it and its answer; empty where each turn has
+            its own prompt, see `PromptedTurn`.
+        answer: Ids of the answer as it was sampled, closed.
     """
 
     thought: str
@@ -33,9 +33,8 @@ class Step:
     command: str = ""
     message: str = ""
     screen: Image | None = None
-    prompt: str = ""
-    kept: int | None = None
-    answer: str = ""
+    prompt: tuple[int, ...] = ()
+    answer: tuple[int, ...] = ()
 
     @property
     def full(self) -> str:
@@ -43,15 +42,12 @@ class Step:
         return self.message or self.observation
 
     def record(self) -> dict[str, Any]:
-        """The turn in the record of an episode, without its judgements."""
+        """The turn in the record of an episode, without its judgements and raw texts."""
         return {
             "thought": self.thought,
             "action": self.action,
             "observation": self.full,
             "command": self.command,
-            "prompt": self.prompt,
-            **({} if self.kept is None else {"kept": self.kept}),
-            "answer": self.answer,
         }
 
 

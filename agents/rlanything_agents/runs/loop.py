@@ -115,11 +115,19 @@ class Loop:
                 "tasks": self.curriculum.pool.counts(),
                 "curriculum": self.monitor.row().to_dict(),
             }
-            episodes = [record for group in range(len(groups)) for record in review.records(group, number)]
+            episodes = list(self._records(review, groups, number))
         result = Iteration({**row, "seconds": stopwatch.seconds}, episodes)
         for hook in self.hooks:
             hook.iterated(result)
         return result
+
+    def _records(self, review: Review, groups: Sequence[RolloutGroup], number: int) -> Iterator[dict[str, Any]]:
+        """Records of the episodes, with the raw texts of their turns."""
+        for at, group in enumerate(groups):
+            for record, trajectory in zip(review.records(at, number), group.trajectories, strict=True):
+                for turn, raw in zip(record["turns"], self.learners.actor.renderer.raw(trajectory), strict=True):
+                    turn.update(raw)
+                yield record
 
     def _update(self, role: Role, samples: Any, number: int, used: float) -> dict[str, Any]:
         """Train a model on samples; returns the statistics as plain data.

@@ -188,8 +188,8 @@ def test_greedy_answers_are_those_without_a_cache(
         assert [turn.token_ids for turn in a.turns] == [turn.token_ids for turn in b.turns]
         assert [turn.prompt_ids for turn in a.turns] == [turn.prompt_ids for turn in b.turns]
         shown = ""
-        for step, turn in zip(a.steps, a.turns, strict=True):
-            shown = "\n".join([*shown.split("\n")[: step.kept], step.prompt])
+        for raw, turn in zip(kept.renderer.raw(a), a.turns, strict=True):
+            shown = "\n".join([*shown.split("\n")[: raw["kept"]], raw["prompt"]])
             assert shown == kept.renderer.text(turn.prompt_ids), "the record of an episode gives each prompt"
         assert all(
             abs(x - y) < 1e-3
@@ -204,7 +204,7 @@ def test_raw_prompts_and_answers_of_a_transcript_add_up(full_envs: Any, games: A
     engine = Uncached(actor.engine)
     (played,) = rollout(replace(actor, engine=engine), full_envs[:1], games(1), max_steps=4, seed=0)
     shown = ""
-    for step, ids in zip(played.steps, engine.prompts, strict=True):
-        shown += step.prompt
-        assert (shown, step.kept) == (actor.renderer.text(ids), None)
-        shown += step.answer
+    for raw, ids in zip(actor.renderer.raw(played), engine.prompts, strict=True):
+        shown += raw["prompt"]
+        assert (shown, "kept" in raw) == (actor.renderer.text(ids), False)
+        shown += raw["answer"]
