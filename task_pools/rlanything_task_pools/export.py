@@ -1,4 +1,4 @@
-"""Pools as JSON Lines or Parquet, out and in, and as pandas data frames.
+"""Pools as JSON Lines or Parquet, out and in.
 
 An exported pool is a folder: ``pool.json`` names the format, and the four tables of `rlanything_task_pools.tables` are
 next to it. Parquet has flat columns only, so ``payload``, ``traits``, ``change`` and ``stats`` are JSON texts there.
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from rlanything_task_pools.errors import MissingExtra, PoolError
 from rlanything_task_pools.frozen import canonical_json
@@ -24,25 +24,15 @@ from rlanything_task_pools.task import MAX_JSON_BYTES
 from rlanything_verifiers.installed import install
 
 if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
     import pyarrow as pa  # type: ignore[import-untyped]
 
-__all__ = ["Format", "PoolFrames", "cut_pool", "export_pool", "import_pool", "new_folder", "to_pandas"]
+__all__ = ["Format", "cut_pool", "export_pool", "import_pool", "new_folder"]
 
 Format = Literal["jsonl", "parquet"]
 
 FORMAT_NAME = "rlanything-pool"
 FORMAT_VERSION = 1
 _HEADER = "pool.json"
-
-
-class PoolFrames(NamedTuple):
-    """A pool as data frames."""
-
-    tasks: "pd.DataFrame"
-    """One row for each task in each of its slots; ``state`` is root, pending, accepted or rejected."""
-    outcomes: "pd.DataFrame"
-    events: "pd.DataFrame"
 
 
 def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format = "jsonl") -> Path:
@@ -128,29 +118,6 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
     pool = TaskPool.open(path)
     pool._rows("PRAGMA journal_mode = WAL")
     return pool
-
-
-def to_pandas(pool: PoolReader) -> PoolFrames:
-    """A consistent snapshot of a pool as data frames; see `PoolFrames`.
-
-    Raises:
-        MissingExtra: pandas is not installed.
-    """
-    pd = _needs("pandas")
-    tables = read_tables(pool)
-    states = {row["version"]: row["kind"] for row in tables["events"] if row["kind"] != "discarded"}
-    active = {row["active"] for row in tables["slots"]}
-    for row in tables["tasks"]:
-        state = states.get(row["version"], "root")
-        row["state"] = "pending" if state == "proposed" else state
-        row["active"] = row["version"] in active
-    frames = [pd.DataFrame(tables[name]) for name in ("tasks", "outcomes", "events")]
-    frames[1] = (
-        frames[1].astype({"success": "boolean"}) if len(frames[1]) else pd.DataFrame(columns=[*COLUMNS["outcomes"]])
-    )
-    if not len(frames[2]):
-        frames[2] = pd.DataFrame(columns=[*COLUMNS["events"]])
-    return PoolFrames(*frames)
 
 
 def _format(source: Path) -> Format:

@@ -14,7 +14,7 @@ from alfworld_tasks import DOMAIN
 from toy_tasks import child, outcome, root
 
 from rlanything_task_pools import MissingExtra, PoolError, Rejection, Task, TaskPool
-from rlanything_task_pools.export import Format, export_pool, import_pool, to_pandas
+from rlanything_task_pools.export import Format, export_pool, import_pool
 from rlanything_task_pools.tables import build_pool, read_tables
 
 
@@ -90,39 +90,12 @@ def test_a_hundred_thousand_outcomes_keep_their_groups(tmp_path: Path) -> None:
         assert read_tables(build_pool(read_tables(pool), replay=False)) == read_tables(pool)
 
 
-def test_frames(tmp_path: Path) -> None:
-    with lived(tmp_path / "pool.db") as pool:
-        frames = to_pandas(pool)
-        assert len(frames.tasks) == sum(len(pool.versions(slot)) for slot in pool.slots)
-        assert frames.tasks.query("active").set_index("slot")["id"].to_dict() == {
-            slot: pool.active(slot).id for slot in pool.slots
-        }
-        assert frames.tasks["state"].value_counts()["accepted"] == pool.counts()["accepted"]
-        assert list(frames.outcomes["success"].astype(object).where(frames.outcomes["success"].notna(), None)) == [
-            record.outcome.success for record in pool.outcomes()
-        ]
-        assert frames.outcomes["success"].mean() == pytest.approx(
-            np.mean([r.outcome.success for r in pool.outcomes(errors=False)])
-        )
-        assert list(frames.events["kind"]) == [event.kind for event in pool.events()]
-        assert frames.events.iloc[0]["stats"] == {"n": 8, "p": 1 / 3}
-    with TaskPool.create(tmp_path / "young.db", [root(0)]) as pool:
-        frames = to_pandas(pool)
-        assert (len(frames.outcomes), len(frames.events)) == (0, 0)
-        assert {"actor", "batch"} <= set(frames.outcomes.columns)
-        assert {"kind", "stats"} <= set(frames.events.columns)
-
-
-@pytest.mark.parametrize(("format", "module"), [("parquet", "pyarrow"), (None, "pandas")])
-def test_a_missing_extra_is_named(
-    format: Format | None, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with TaskPool.create(tmp_path / "pool.db", [root(0)]) as pool:
-        for name in [name for name in sys.modules if name.split(".")[0] == module]:
+        for name in ["pyarrow", *(name for name in sys.modules if name.startswith("pyarrow."))]:
             monkeypatch.setitem(sys.modules, name, None)  # what Python itself does to forbid an import
-        monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(MissingExtra, match=r"pip install -e '.*\[export\]"):
-            to_pandas(pool) if format is None else export_pool(pool, tmp_path / "out", format)
+            export_pool(pool, tmp_path / "out", "parquet")
     assert not (tmp_path / "out").exists()
 
 

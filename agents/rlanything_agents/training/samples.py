@@ -271,35 +271,6 @@ def step_weights(
     return weights, advantages
 
 
-def split_steps(sample: Sample, step_of_token: Sequence[int | None]) -> list[Sample]:
-    """Split a trajectory into the paper's layout: one sample per step, with all earlier tokens in its prompt.
-
-    Steps without weight are left out.
-
-    Args:
-        sample: A whole trajectory.
-        step_of_token: As for `step_weights`.
-    """
-    _same_length("step_of_token", len(step_of_token), len(sample.completion_ids))
-    rows = []
-    for step in dict.fromkeys(s for s in step_of_token if s is not None):
-        places = [t for t, s in enumerate(step_of_token) if s == step]
-        part = slice(places[0], places[-1] + 1)
-        if any(sample.weights[part]):
-            rows.append(
-                Sample(
-                    prompt_ids=sample.prompt_ids + sample.completion_ids[: part.start],
-                    completion_ids=sample.completion_ids[part],
-                    weights=sample.weights[part],
-                    advantages=sample.advantages[part],
-                    logprobs=sample.logprobs[part],
-                    allowed=None if sample.allowed is None else sample.allowed[part],
-                    images=sample.images,
-                )
-            )
-    return rows
-
-
 def trimmed(sample: Sample) -> Sample:
     """Drop the tokens after the last one with a weight; no loss depends on them."""
     end = max((t + 1 for t, weight in enumerate(sample.weights) if weight), default=0)

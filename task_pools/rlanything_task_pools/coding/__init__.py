@@ -10,7 +10,6 @@ print(read_payload(task.payload).statement)
 ```
 """
 
-from rlanything_task_pools.coding.describe import pass_rates
 from rlanything_task_pools.coding.domain import DOMAIN, CodingDomain
 from rlanything_task_pools.coding.draft import ImportFormatError
 from rlanything_task_pools.coding.families import FAMILIES
@@ -37,6 +36,5 @@ __all__ = [
     "import_tasks",
     "load",
     "make_task",
-    "pass_rates",
     "read_payload",
 ]

@@ -1,12 +1,10 @@
 """Description of a coding task for the prompt of a rewriter."""
 
-from collections.abc import Sequence
-
 from rlanything_task_pools.coding.payload import Payload, read_payload
 from rlanything_task_pools.coding.rewrite import movable, root_statement
 from rlanything_task_pools.task import Task
 
-__all__ = ["describe", "pass_rates"]
+__all__ = ["describe"]
 
 MAX_PROGRAM = 4_000
 MAX_EXAMPLE = 600
@@ -40,28 +38,6 @@ def describe(task: Task) -> str:
     if task.proof and len(task.proof[0]) <= MAX_PROGRAM:
         parts.append(f"A correct program:\n{task.proof[0].strip()}")
     return "\n\n".join(parts)
-
-
-def pass_rates(task: Task, rates: Sequence[float]) -> str:
-    """Pass rates of the tests in words, as a critique for a rewriter.
-
-    Args:
-        task: The task.
-        rates: For each test, the public ones first, the share of programs that passed it, from 0 to 1.
-
-    Raises:
-        TaskFormatError: The task is not a coding task.
-        ValueError: There is not one rate from 0 to 1 for each test.
-    """
-    payload = read_payload(task.payload)
-    if len(rates) != len(payload.tests) or not all(0 <= rate <= 1 for rate in rates):
-        raise ValueError(f"give {len(payload.tests)} rates from 0 to 1, one for each test; got {len(rates)}")
-    shown = len(payload.public)
-    lines = []
-    for i, rate in enumerate(rates):
-        name = f"public test {i + 1}" if i < shown else f"hidden test {i - shown + 1}"
-        lines.append(f"{name} ({len(payload.tests[i].stdin)} characters of input): passed by {100 * rate:.0f} %")
-    return "\n".join(lines)
 
 
 def _tests(payload: Payload) -> str:

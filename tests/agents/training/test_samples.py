@@ -15,7 +15,6 @@ from rlanything_agents.training.rows import Row, end_to_end, micro_batches, opti
 from rlanything_agents.training.samples import (
     Sample,
     check_vocabulary,
-    split_steps,
     step_weights,
     trajectory_samples,
     trimmed,
@@ -82,23 +81,9 @@ def test_steps_weigh_one_each(data):
     weights, token_advantages = step_weights(steps, advantages)
     kept = {s for s in steps if s is not None and advantages[s]}
     assert sum(weights) == pytest.approx(len(kept))
-    sample = Sample([7], list(range(len(steps))), weights, token_advantages, [-1.0] * len(steps))
-    parts = split_steps(sample, steps)
-    assert len(parts) == len(kept)
-    for part in parts:
-        assert sum(part.weights) == pytest.approx(1)
-        assert part.prompt_ids + part.completion_ids == [7, *range(len(part) - 1)]
-
-
-def test_split_keeps_the_columns_together():
-    sample = Sample(
-        [1], [2, 3, 4, 5], [0, 1.0, 0, 1.0], [0, 1.0, 0, 2.0], [0, -1.0, 0, -2.0], [None, (3,), None, (5, 6)]
-    )
-    first, second = split_steps(sample, [None, 0, None, 1])
-    assert first == Sample([1, 2], [3], [1.0], [1.0], [-1.0], [(3,)])
-    assert second == Sample([1, 2, 3, 4], [5], [1.0], [2.0], [-2.0], [(5, 6)])
-    with pytest.raises(TrainingError, match="step_of_token has 1 entries"):
-        split_steps(sample, [0])
+    for step in kept:
+        assert sum(weight for weight, of in zip(weights, steps, strict=True) if of == step) == pytest.approx(1)
+    assert token_advantages == [0.0 if step is None else advantages[step] for step in steps]
 
 
 @given(

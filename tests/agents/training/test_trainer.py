@@ -46,7 +46,7 @@ from rlanything_agents.config.trainer import TrainerConfig  # noqa: E402
 from rlanything_agents.training.constrained import constrained  # noqa: E402
 from rlanything_agents.training.errors import TrainingError  # noqa: E402
 from rlanything_agents.training.plain import PlainTrainer  # noqa: E402
-from rlanything_agents.training.samples import Sample, answer_sample, split_steps, step_weights  # noqa: E402
+from rlanything_agents.training.samples import Sample, answer_sample, step_weights  # noqa: E402
 from rlanything_agents.training.trainer import SampleTrainer  # noqa: E402
 from rlanything_envs.llm.errors import RunMustStop  # noqa: E402
 
@@ -137,7 +137,17 @@ def rows(trajectories):
 
 
 def step_rows(trajectories):
-    return [row for sample, steps in trajectories for row in split_steps(sample, steps)]
+    """The paper's layout: a sample for each step, with all tokens before it in its prompt."""
+    made = []
+    for sample, steps in trajectories:
+        for step in dict.fromkeys(s for s in steps if s is not None):
+            begin, end = steps.index(step), len(steps) - steps[::-1].index(step)
+            names = ("completion_ids", "weights", "advantages", "logprobs", "allowed")
+            columns = [getattr(sample, name) for name in names]
+            if any(sample.weights[begin:end]):
+                ids = sample.prompt_ids + sample.completion_ids[:begin]
+                made.append(Sample(ids, *(column and column[begin:end] for column in columns)))
+    return made
 
 
 def distance(a, b):

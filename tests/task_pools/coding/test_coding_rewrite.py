@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything_task_pools import Rejection, Task
-from rlanything_task_pools.coding import DOMAIN, generate, make_task, pass_rates, read_payload
+from rlanything_task_pools.coding import DOMAIN, generate, make_task, read_payload
 from rlanything_task_pools.coding.rewrite import movable, root_statement
 
 TASK = sum_task()
@@ -280,16 +280,6 @@ def test_the_description_has_what_a_rewriter_needs(generated: Task) -> None:
     assert len(text) < 20_000
 
 
-def test_pass_rates_in_words() -> None:
-    assert pass_rates(TASK, [1, 0.5, 0]).splitlines() == [
-        "public test 1 (4 characters of input): passed by 100 %",
-        "hidden test 1 (4 characters of input): passed by 50 %",
-        "hidden test 2 (5 characters of input): passed by 0 %",
-    ]
-    with pytest.raises(ValueError, match="give 3 rates"):
-        pass_rates(TASK, [1.0])
-
-
 def test_the_schema_tells_what_validate_reads(generated: Task) -> None:
     schema = json.loads(json.dumps(DOMAIN.proposal_schema(generated)))
     assert list(schema["properties"]) == ["knobs", *product()]
@@ -449,7 +439,7 @@ def test_a_language_model_is_told_why_and_may_try_again() -> None:
         return answers[len(prompts) - 1]
 
     rewriter = LLMRewriter(ScriptedGenerator(answer), "a-model", domain_of=lambda name: DOMAIN)
-    request = Request(TASK, "harder", 0.95, critique=pass_rates(TASK, [1, 1, 0.9]))
+    request = Request(TASK, "harder", 0.95, critique="hidden test 2: passed by 90 %")
     result = rewriter.rewrite(request, np.random.default_rng(0))
     assert [rejection.reason for rejection in result.rejections] == ["no_json", "unsolved"]
     assert result.candidate is not None

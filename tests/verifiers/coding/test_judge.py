@@ -1,6 +1,5 @@
 """The judge: verdicts, refusals, batches, and what never counts as a pass."""
 
-import asyncio
 import threading
 
 import pytest
@@ -16,8 +15,6 @@ from rlanything_verifiers.coding import (
     SandboxError,
     Test,
     UnsafeSandbox,
-    ajudge,
-    ajudge_many,
     check_job,
     judge,
     judge_many,
@@ -314,16 +311,14 @@ def test_an_output_that_breaks_a_checker_is_wrong(tier, monkeypatch):
         assert judge("print(5)", tests[:1], checker={"kind": "python", "source": NAIVE}, sandbox=box).passed
 
 
-# Many, and without waiting
+# Many
 
 
-def test_batches_keep_the_order_and_report_progress(box):
+def test_batches_keep_the_order(box):
     jobs = [Job(f"print(int(input()) + {i})", [("1", str(i + 1)), ("2", "5")]) for i in range(20)]
-    told = []
-    judged = judge_many(jobs, sandbox=box, progress=lambda done, total: told.append((done, total)))
+    judged = judge_many(jobs, sandbox=box)
     assert [judgement.verdicts[0] for judgement in judged] == ["AC"] * 20
     assert [judgement.verdicts[1] == "AC" for judgement in judged] == [i == 3 for i in range(20)]
-    assert told == [(i + 1, 20) for i in range(20)]
     assert judge_many([], sandbox=box) == []
 
 
@@ -335,27 +330,6 @@ def test_a_bad_job_is_named_before_anything_runs():
     with pytest.raises(JudgeError):
         check_job(Job("p", []))
     check_job(Job("p", [("1", "1")]))
-
-
-def test_an_error_of_the_progress_callback_reaches_the_caller(box):
-    def refuse(done, total):
-        raise KeyError("stop")
-
-    with pytest.raises(KeyError, match="stop"):
-        judge_many([Job(SUM, PAIRS)] * 4, sandbox=box, progress=refuse, cache=False)
-    assert judge(SUM, PAIRS, sandbox=box).passed
-
-
-def test_without_waiting(box):
-    async def both():
-        one, many = await asyncio.gather(
-            ajudge(SUM, PAIRS, sandbox=box), ajudge_many([Job(SUM, PAIRS), Job("print(3)", PAIRS)], sandbox=box)
-        )
-        return one, many
-
-    one, many = asyncio.run(both())
-    assert one.passed
-    assert [judgement.verdicts for judgement in many] == [("AC",) * 3, ("AC", "WA", "WA")]
 
 
 def test_many_threads_share_a_sandbox(box):

@@ -11,7 +11,7 @@ judge("print(int(input()) + 1)", [("1\\n", "2\\n"), ("41\\n", "42\\n")]).passed 
 
 from .checkers import Checker, parse_checker
 from .errors import JudgeError
-from .judging import ajudge, ajudge_many, check_job, judge, judge_many, run_program, shared_sandbox
+from .judging import check_job, judge, judge_many, run_program, shared_sandbox
 from .language import LANGUAGES, TAGS, TITLES, Language, Tag, check_language, find_tag
 from .sandbox import Limits, Run, Sandbox, SandboxError, SandboxUnsupported, UnsafeSandbox, default_sandbox
 from .test import Test
@@ -36,8 +36,6 @@ __all__ = [
     "Test",
     "UnsafeSandbox",
     "Verdict",
-    "ajudge",
-    "ajudge_many",
     "check_job",
     "check_language",
     "default_sandbox",

@@ -1,8 +1,7 @@
-"""The code judge: runs programs on tests and returns verdicts, for one program or many, blocking or asynchronous."""
+"""The code judge: runs programs on tests and returns verdicts, for one program or many."""
 
-import asyncio
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ from .trial import DEFAULT_LIMITS, Job, Trial, as_bytes, as_source
 from .verdict import Judgement
 
 Backend = Literal["process", "docker"]
-Progress = Callable[[int, int], None]
 
 
 def judge(
@@ -68,7 +66,6 @@ def judge_many(
     allow_unsafe: bool = False,
     backend: Backend = "process",
     cache: bool = True,
-    progress: Progress | None = None,
 ) -> list[Judgement]:
     """Judge many programs on all workers of the sandbox; the judgements come in the order of the jobs.
 
@@ -78,7 +75,6 @@ def judge_many(
         allow_unsafe: see `judge`.
         backend: see `judge`.
         cache: see `judge`.
-        progress: called after each program with the numbers of judged and of all programs, by the calling thread.
 
     Raises:
         SandboxUnsupported: there is no compiler for a job's language here.
@@ -94,8 +90,8 @@ def judge_many(
         trial.prepare(box, cache)
     parts = [part for trial in trials for part in trial.parts(box.workers, len(trials))]
     if len(parts) == 1 or box.workers == 1:
-        return _in_turn(trials, parts, progress)
-    return _at_once(trials, parts, progress, box.workers)
+        return _in_turn(trials, parts)
+    return _at_once(trials, parts, box.workers)
 
 
 def check_job(job: Job) -> None:
@@ -105,16 +101,6 @@ def check_job(job: Job) -> None:
         JudgeError: the job cannot be judged.
     """
     Trial(job)
-
-
-async def ajudge(program: str | bytes, tests: Sequence[Test | tuple[str, str]], **options: Any) -> Judgement:
-    """`judge`, without blocking the event loop; takes the same arguments."""
-    return await asyncio.to_thread(judge, program, tests, **options)
-
-
-async def ajudge_many(jobs: Iterable[Job], **options: Any) -> list[Judgement]:
-    """`judge_many`, without blocking the event loop; `progress` is called by another thread."""
-    return await asyncio.to_thread(judge_many, jobs, **options)
 
 
 def run_program(
@@ -172,31 +158,17 @@ def _other(backend: Backend, allow_unsafe: bool, packages: tuple[str, ...]) -> S
     return Sandbox(backend=backend, allow_unsafe=allow_unsafe, packages=packages)
 
 
-def _in_turn(trials: list[Trial], parts: list[tuple[Trial, list[int]]], progress: Progress | None) -> list[Judgement]:
-    done = 0
+def _in_turn(trials: list[Trial], parts: list[tuple[Trial, list[int]]]) -> list[Judgement]:
     for trial, part in parts:
         trial.run(part)
-        if trial.judgement is not None:
-            done += 1
-            if progress is not None:
-                progress(done, len(trials))
     return [trial.judgement for trial in trials if trial.judgement is not None]
 
 
-def _at_once(
-    trials: list[Trial], parts: list[tuple[Trial, list[int]]], progress: Progress | None, workers: int
-) -> list[Judgement]:
-    done: set[int] = set()
+def _at_once(trials: list[Trial], parts: list[tuple[Trial, list[int]]], workers: int) -> list[Judgement]:
     with ThreadPoolExecutor(workers, "judge") as pool:
-        futures = {pool.submit(trial.run, part): trial for trial, part in parts}
         try:
-            for future in as_completed(futures):
+            for future in as_completed([pool.submit(trial.run, part) for trial, part in parts]):
                 future.result()
-                trial = futures[future]
-                if trial.judgement is not None and id(trial) not in done:
-                    done.add(id(trial))
-                    if progress is not None:
-                        progress(len(done), len(trials))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
