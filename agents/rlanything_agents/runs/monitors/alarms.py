@@ -1,4 +1,4 @@
-"""Alarms of each failure signature. Metrics rows of a run come in, sentences go out.
+"""Alarms of each failure signature. Metrics rows of a run come in, sentences go out, some with keys that help.
 
 The limits lie well outside the values of healthy runs of the hard regime (``python -m studies table1 --regime hard``);
 ``docs/howto/failures.md`` has the figures. Every value is a mean over a window of iterations.
@@ -15,7 +15,10 @@ from rlanything_agents.feedback.percent import percent, points
 from rlanything_agents.runs.monitors.series import Rows, Series, pick
 from rlanything_envs.curriculum.llm_rewriter import GENERATOR_ERROR
 
-__all__ = ["infrastructure", "judge_collapse", "policy_collapse", "reward_hacking", "task_drift"]
+__all__ = ["Alarm", "infrastructure", "judge_collapse", "policy_collapse", "reward_hacking", "task_drift"]
+
+Alarm = str | tuple[str, str]
+"""A sentence; or one with the keys of the configuration to turn against it, in place of those of its signature."""
 
 JUDGE_ONE_SIDED = 0.1
 """Share of +1 among the votes on solved episodes, or of -1 among those on failed ones, at or below which the reward
@@ -92,7 +95,7 @@ TRUTH = {
 """Metrics against the ground truth, each from the domains that have it, with their descriptions."""
 
 
-def judge_collapse(rows: Rows, window: int) -> Iterator[str]:
+def judge_collapse(rows: Rows, window: int) -> Iterator[Alarm]:
     """The reward model gives one answer, writes nonsense, or is at chance.
 
     A judge that starts at chance on mostly failed episodes is rewarded for calling every step wrong; then all votes
@@ -135,7 +138,7 @@ _RISE = 0.02
 """Least change of success that counts: about two standard errors of the mean of five iterations of 128 episodes."""
 
 
-def reward_hacking(rows: Rows, window: int) -> Iterator[str]:
+def reward_hacking(rows: Rows, window: int) -> Iterator[Alarm]:
     """The policy collects reward from the judge without solving the tasks.
 
     Step rewards that are right for each step can still be collected without end: leaving a goal and returning to it
@@ -159,7 +162,7 @@ def reward_hacking(rows: Rows, window: int) -> Iterator[str]:
         yield f"{percent(now, 0)} of the steps repeat an action just taken, {more}; success changed by {gained}"
 
 
-def policy_collapse(rows: Rows, window: int) -> Iterator[str]:
+def policy_collapse(rows: Rows, window: int) -> Iterator[Alarm]:
     """The policy gets no gradient, loses or gains too much entropy, diverges, or forgets.
 
     A nearly deterministic policy solves all episodes of a group or none; the filter drops such groups, and no
@@ -186,7 +189,7 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[str]:
         share = series(f"curriculum.{key}").now
         if share is not None and share >= POLICY_OUTSIDE:
             outside = True
-            yield f"{percent(share, 0)} of the groups are {what}: {turn}"
+            yield f"{percent(share, 0)} of the groups are {what}", turn
     taught = None if kept is None else kept + sum(share or 0.0 for share in others)
     if taught is not None and taught <= POLICY_KEPT and not outside:
         won = "" if success.now is None else f", {percent(success.now, 0)} of the episodes are solved"
@@ -210,7 +213,7 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[str]:
             yield f"success fell from {percent(success.best, 0)} to {percent(success.now, 0)}"
 
 
-def task_drift(rows: Rows, window: int) -> Iterator[str]:
+def task_drift(rows: Rows, window: int) -> Iterator[Alarm]:
     """Tasks move far from their roots, become alike, or are no longer rewritten."""
     if not rows:
         return
@@ -232,7 +235,7 @@ def task_drift(rows: Rows, window: int) -> Iterator[str]:
     yield from _rewriting(rows, window)
 
 
-def _rewriting(rows: Rows, window: int) -> Iterator[str]:
+def _rewriting(rows: Rows, window: int) -> Iterator[Alarm]:
     """Alarms on the shares of proved proposals and of accepted tasks in the last window."""
     if len(rows) < window:
         return
@@ -245,10 +248,8 @@ def _rewriting(rows: Rows, window: int) -> Iterator[str]:
         yield f"{accepted} of {decided} tried tasks were accepted"
     unsolved = now.unsolved - before.unsolved
     if 2 * decided >= TASKS_DECISIONS and unsolved / decided >= TASKS_UNSOLVED:
-        yield (
-            f"{unsolved} of {decided} trials compared a task never solved with another never solved: take easier tasks "
-            "(curriculum.knobs) or imitate longer (warm_start.demonstrations)"
-        )
+        said = f"{unsolved} of {decided} trials compared a task never solved with another never solved"
+        yield said, "take easier tasks (curriculum.knobs) or imitate longer (warm_start.demonstrations)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +276,7 @@ class _Counts:
         )
 
 
-def infrastructure(rows: Rows, window: int) -> Iterator[str]:
+def infrastructure(rows: Rows, window: int) -> Iterator[Alarm]:
     """Too many episodes, or requests to the service of a language model, fail.
 
     Infrastructure failures are masked and never a reward, but a run with many masked episodes learns from fewer

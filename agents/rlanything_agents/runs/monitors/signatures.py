@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from rlanything_agents.config.monitors import SignatureName
 from rlanything_agents.runs.monitors.alarms import (
+    Alarm,
     infrastructure,
     judge_collapse,
     policy_collapse,
@@ -30,14 +31,14 @@ class Signature:
     Attributes:
         name: Name in the configuration and in the metrics.
         meaning: Explanation for readers.
-        turn: Keys of the configuration that help, for alarms that do not name one themselves.
-        check: Function from the rows and the window to alarms after the newest row, as sentences.
+        turn: Keys of the configuration that help, unless an alarm brings others.
+        check: Function from the rows and the window to alarms after the newest row.
     """
 
     name: SignatureName
     meaning: str
     turn: str
-    check: Callable[[Rows, int], Iterable[str]]
+    check: Callable[[Rows, int], Iterable[Alarm]]
 
 
 SIGNATURES: tuple[Signature, ...] = (
@@ -78,14 +79,20 @@ assert {signature.name for signature in SIGNATURES} == set(get_args(SignatureNam
 
 
 def watch(rows: Rows, window: int = WINDOW) -> dict[str, list[str]]:
-    """Alarms after the newest iteration, as sentences by signature; empty without any.
+    """Alarms after the newest iteration, as sentences by signature, with keys to turn; empty without any.
 
     Args:
         rows: The metrics of all iterations.
         window: Iterations over which values are averaged.
     """
-    found = {signature.name: list(signature.check(rows, window)) for signature in SIGNATURES}
-    return {name: alarms for name, alarms in found.items() if alarms}
+    found: dict[str, list[str]] = {}
+    for signature in SIGNATURES:
+        alarms = [(alarm, "") if isinstance(alarm, str) else alarm for alarm in signature.check(rows, window)]
+        if alarms:
+            said = found[signature.name] = [f"{said}: {turn}" if turn else said for said, turn in alarms]
+            if not any(turn for _, turn in alarms):
+                said[-1] += f": {signature.turn}"
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ class Health:
         name: Name of the signature.
         meaning: Explanation of the signature.
         iterations: Iterations with alarms.
-        said: Alarms of the last of these iterations, with a key to turn; empty without any.
+        said: Alarms of the last of these iterations; empty without any.
     """
 
     name: str
@@ -132,13 +139,8 @@ def health(rows: Rows) -> list[Health]:
     for signature in SIGNATURES:
         seen = [row for row in rows if signature.name in _alarms(row)]
         said = "; ".join(_alarms(seen[-1])[signature.name]) if seen else ""
-        turn = "" if not said or _names_key(said) else f": {signature.turn}"
-        found.append(Health(signature.name, signature.meaning, tuple(row["iteration"] for row in seen), said + turn))
+        found.append(Health(signature.name, signature.meaning, tuple(row["iteration"] for row in seen), said))
     return found
-
-
-def _names_key(said: str) -> bool:
-    return any(f"({section}." in said for section in ("curriculum", "warm_start"))
 
 
 def _alarms(row: Mapping[str, Any]) -> Mapping[str, list[str]]:
