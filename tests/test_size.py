@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 92_746,
+    "lines of the four packages": 92_643,
     "lines of studies, benchmarks, scripts and examples": 9_345,
-    "lines of tests": 69_943,
+    "lines of tests": 69_333,
     "files of the four packages": 692,
     "settings of a run": 152,
     "commands": 20,
