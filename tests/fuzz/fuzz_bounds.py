@@ -46,9 +46,11 @@ def bounded(size: int = 0, memory: int = MEMORY) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        try:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        finally:  # a late signal raises above: the limits of this process end all the same
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+            signal.signal(signal.SIGPROF, before)
 
 
 def _held() -> int:
