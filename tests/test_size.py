@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 92_643,
     "lines of studies, benchmarks, scripts and examples": 9_345,
-    "lines of tests": 69_333,
+    "lines of tests": 69_338,
     "files of the four packages": 692,
     "settings of a run": 152,
     "commands": 20,
