@@ -17,6 +17,7 @@ from rlanything_agents.runs.manifest import damage
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.episodes import read_episodes
 from rlanything_agents.runs.stored.folder import SafeFolder
+from rlanything_agents.tools.audit.card import panel_card, read_measured
 from rlanything_agents.tools.benchmark.compare import compare_results
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.record import ResultFolder
@@ -24,6 +25,7 @@ from rlanything_agents.tools.doctor.run import examine_run
 from rlanything_agents.tools.view.run import RunView
 from rlanything_agents.training.ranks.sharding import read_state, write_state
 from rlanything_task_pools import UnknownName
+from rlanything_task_pools.panel import panel_hash, read_recipe
 
 __all__ = ["TARGETS"]
 
@@ -74,6 +76,24 @@ RESULTS = {
         }
     ],
 }
+RECIPES = tuple(map(read_recipe, ("alfworld-easy", "coding-generated")))
+ROW = {
+    "agent": "silent",
+    "episodes": 1,
+    "successes": 0,
+    "rate": 0.0,
+    "low": 0.0,
+    "high": 0.8,
+    "steps": 3.0,
+    "seconds": 1.0,
+}
+MEASURED = {
+    **{"panel": {"name": "alfworld-easy", "hash": panel_hash(RECIPES[0].tasks[:1]), "tasks": 1}},
+    **{"agent": "random", "settings": {"seed": 0}, "command": "rlanything audit", "versions": {"machine": "a"}},
+    **{"total": ROW, "tasks": [{"task": "a", "outcomes": [1], "steps": [3]}], "agents": [ROW], "cheats": ROW},
+    **{"findings": [{"topic": "play alfworld", "state": "ok", "said": "a"}], "voided": [], "held": []},
+}
+"""A file that is of all three kinds."""
 RESULT = {
     "group": "",
     "task": "alfworld-0123456789abcdef",
@@ -132,6 +152,16 @@ def _results(path: Path) -> None:
     (path.parent / "benchmark.json").write_text('{"seed": 0}')
     with ResultFolder.open(path.parent, {"seed": 0}) as folder:
         folder.results()
+
+
+def _carded(content: bytes) -> None:
+    """Cards of files of each kind, all with the content."""
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("results.json", "audit.json", "doctor.json"):
+            Path(place, name).write_bytes(content)
+        measured = read_measured(Path(place))
+    for recipe in RECIPES:
+        panel_card(recipe, measured).encode()
 
 
 def _compared(path: Path) -> None:
@@ -195,4 +225,5 @@ TARGETS = (
         lambda: [_bytes(RESULT) + b"\n"],
     ),
     Target("results of a benchmark", of_file("results.json", _compared), (BenchmarkError,), lambda: [_bytes(RESULTS)]),
+    Target("measured files of a card", _carded, (BenchmarkError,), lambda: [_bytes(MEASURED)], effort=10),
 )

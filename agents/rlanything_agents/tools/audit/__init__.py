@@ -4,7 +4,7 @@
 play, and with its known solution as a control.
 
 - `agents`: the agents of an audit; `run`: an audit from beginning to end, and panels in which each way to judge a
-  program occurs.
+  program occurs; `card`: what was measured of a panel, as a card.
 
 ```python
 from rlanything_agents.tools.audit import audit_panel

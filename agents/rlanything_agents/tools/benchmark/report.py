@@ -58,7 +58,6 @@ def markdown_row(summary: Mapping[str, Any]) -> str:
     if total["tokens_out"]:
         setup += [f"{key}={value}" for key, value in settings["chat"].items() if value is not None]
     tokens = [_number(total[name]) for name in ("tokens_in", "tokens_out")]
-    command = re.sub(r" --(json|row|restart|out[= ]\S+|workers[= ]\S+)", "", summary["command"])
     texts = (
         summary["agent"],
         f"{panel['name']} `{panel['hash']}`",
@@ -69,9 +68,14 @@ def markdown_row(summary: Mapping[str, Any]) -> str:
         NOTHING if tokens == [NOTHING, NOTHING] else " / ".join(tokens),
         _number(total["seconds"], 1),
         summary["versions"].get("machine", NOTHING),
-        f"`{command}`",
+        f"`{plain_command(summary['command'])}`",
     )
     return f"| {' | '.join(printable(text, 400).replace('|', chr(92) + '|') for text in texts)} |"
+
+
+def plain_command(command: str) -> str:
+    """A command line without the options that change no number: where results go, and how many workers play."""
+    return re.sub(r" --(json|row|restart|out[= ]\S+|workers[= ]\S+)", "", command)
 
 
 def success_text(row: Mapping[str, Any]) -> str:

@@ -49,6 +49,16 @@ def audit(
         list[str] | None,
         typer.Option("--env", metavar="KEY=VALUE", help="Environment argument, such as max_turns=30. Repeatable."),
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Play nothing: print the quality card of the panel, or of all packaged ones, from the results.json, "
+            "audit.json and doctor.json below a folder.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find tasks that can be cheated: agents that do nothing, repeat themselves or cheat play each one.
@@ -57,6 +67,8 @@ def audit(
     known solution fails, or if a task cannot be played. Random play may solve a task; its row says how often.
     (Vulnerable packages are not what this looks for.)
     """
+    if card is not None:
+        return _print_cards(card, panel)
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.tools.audit import audit_panel, probe_panel
     from rlanything_agents.tools.audit.run import PROBES
@@ -79,6 +91,16 @@ def audit(
         _show(found, out)
     if not found["clean"]:
         raise typer.Exit(1)
+
+
+def _print_cards(folder: Path, panel: str | None) -> None:
+    from rlanything_agents.tools.audit.card import panel_card, read_measured
+    from rlanything_task_pools.panel import panel_names, read_recipe
+
+    measured = read_measured(folder)
+    typer.echo(
+        "\n".join(panel_card(read_recipe(name), measured) for name in ([panel] if panel else panel_names())), nl=False
+    )
 
 
 def _show(found: Mapping[str, Any], out: Path | None) -> None:

@@ -14,6 +14,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
+
 from rlanything_agents.engines.shared_memory import LARGER, memory_of_machine, room
 from rlanything_envs.osworld.desktop.doctor import Finding
 from rlanything_task_pools import domain_names, get_domain
@@ -218,6 +220,7 @@ def _played(name: str) -> str:
 
     domain = get_domain(name)
     with Conversation(domain.env_id, **ARGUMENTS.get(name, {})) as conversation:
+        conversation.env = _Spaces(conversation.env)
         turn = conversation.start(seed=0)
         source = getattr(conversation.env.unwrapped, "source", None)
         follow = solution_of(source.find(turn.info["task_id"])) if source is not None else None
@@ -226,7 +229,27 @@ def _played(name: str) -> str:
             turn = conversation.answer(answer)
             given.append(answer)
     end = "won" if turn.won else "lost" if turn.done else "running"
-    return f"{turn.info.get('task_id', '?')}: {len(given)} steps of its solution played, {end}"
+    played = f"{turn.info.get('task_id', '?')}: {len(given)} steps of its solution played, {end}"
+    return f"{played}; all observations and actions are in their spaces"
+
+
+class _Spaces(gym.Wrapper[Any, Any, Any, Any]):
+    """Refuses an observation or an action outside of its declared space."""
+
+    def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:
+        observation, info = super().reset(**given)
+        return self._checked(observation), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        if not self.action_space.contains(action):
+            raise ValueError(f"the action {action!r:.80} is not in {self.action_space!r:.80}")
+        observation, *rest = super().step(action)
+        return self._checked(observation), *rest  # type: ignore[return-value]
+
+    def _checked(self, observation: Any) -> Any:
+        if not self.observation_space.contains(observation):
+            raise ValueError(f"an observation is not in {self.observation_space!r:.80}")
+        return observation
 
 
 _PARTS = {
