@@ -244,7 +244,7 @@ class _Spaces(gym.Wrapper[Any, Any, Any, Any]):
         if not self.action_space.contains(action):
             raise ValueError(f"the action {action!r:.80} is not in {self.action_space!r:.80}")
         observation, *rest = super().step(action)
-        return self._checked(observation), *rest  # type: ignore[return-value]
+        return self._checked(observation), *rest
 
     def _checked(self, observation: Any) -> Any:
         if not self.observation_space.contains(observation):
