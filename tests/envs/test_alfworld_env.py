@@ -7,12 +7,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from forms import some_answer
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rlanything_envs import Conversation, Verdict
 from rlanything_envs.alfworld.env import AlfWorldEnv
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, UnknownTask
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, UnknownTask
 from rlanything_envs.llm.choices import matches
 from rlanything_envs.views import get_view
 from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool
@@ -156,22 +154,6 @@ def test_admissible_commands_are_listed_by_a_switch(task):
     assert texts == (first, first)
     with Conversation(ID, admissible="list") as conversation:
         assert conversation.start(task).text.endswith(first)
-
-
-@given(st.text())
-def test_any_text_is_an_action(action):
-    env = AlfWorldEnv(tasks=[DOMAIN.generate(0)])
-    env.reset(seed=0)
-    observation, reward, *_ = env.step(action)
-    assert observation in env.observation_space
-    assert reward == 0
-
-
-@pytest.mark.parametrize("action", [None, 1, b"look", ["look"]])
-def test_what_is_no_text_is_refused(action, task, env):
-    env.reset(options={"task": task})
-    with pytest.raises(InvalidAction, match=type(action).__name__):
-        env.step(action)
 
 
 def test_stepping_without_an_episode_is_refused(task):
@@ -405,14 +387,6 @@ def test_bad_arguments(kwargs):
 
 
 # -- data that is handed out
-
-
-def test_what_is_handed_out_may_be_changed(task, env):
-    _, info = env.reset(options={"task": task})
-    commands = info["admissible_commands"].copy()
-    info["admissible_commands"].clear()
-    info.clear()
-    assert env.step("dance")[4]["admissible_commands"] == commands
 
 
 def test_an_environment_can_be_pickled(task):

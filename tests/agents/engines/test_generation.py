@@ -81,17 +81,6 @@ def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
     assert compared > 30
 
 
-def test_copied_rows_continue_on_their_own(model: Qwen3ForCausalLM) -> None:
-    prompt, endings = [5, 9, 30, 12], [[7], [41, 2], [7, 7, 7]]
-    decoder = RaggedDecoder(model, 1)
-    with decoder.running():
-        decoder.append(np.array([0]), [prompt])
-        decoder.keep(np.zeros(3, dtype=np.int64))
-        logits = decoder.append(np.arange(3), endings)
-    for got, ending in zip(logits, endings, strict=True):
-        torch.testing.assert_close(got.log_softmax(-1), full_logprobs(model, prompt + ending)[-1], atol=1e-5, rtol=0)
-
-
 def test_decoding_gives_the_model_back_as_it_was(model: Qwen3ForCausalLM) -> None:
     model.train()
     before = model.config._attn_implementation

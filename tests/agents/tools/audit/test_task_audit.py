@@ -332,20 +332,3 @@ def test_the_command(invoke: Invoke) -> None:
     result = json.loads(sound.stdout)
     assert result["clean"]
     assert result["panel"]["tasks"] == 1
-
-
-def test_bad_input(invoke: Invoke, tmp_path: Path) -> None:
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "x").touch()
-    bad = [
-        (("audit",), "either --panel"),
-        (("audit", "none.sqlite"), "no task pool"),
-        (("audit", "--panel", "none"), "alfworld-easy"),
-        (("audit", "--panel", "alfworld-easy", "--limit", "1", "--env", "x"), "expected key=value"),
-        (("audit", "--panel", "alfworld-easy", "--limit", "1", "--out", "full"), "not empty"),
-    ]
-    for words, told in bad:
-        refused = invoke(*words)
-        assert (refused.exit_code, refused.stdout) == (2, ""), words
-        assert told in refused.stderr, words
-        assert len(refused.stderr.splitlines()) == 1

@@ -212,11 +212,6 @@ def test_a_file_in_the_way_of_the_run_folder(tmp_path: Path) -> None:
     assert "cannot be written to" in broken(tree)["run folder"]
 
 
-def test_bad_input_is_exit_code_2(tmp_path: Path) -> None:
-    code, error = invoke("train", tmp_path / "absent.yaml", "--dry-run")
-    assert (code, error.startswith("error: no configuration file")) == (2, True)
-
-
 # -- the published configurations ----------------------------------------------------------------------------
 
 

@@ -121,30 +121,6 @@ def test_a_task_in_the_domains_own_format(run: Callable[..., tuple[int, str]], t
     assert "task.json" in output
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["nowhere"], "no domain named 'nowhere'"),
-        (["coding", "--knob", "x=1"], "unknown knobs"),
-        (["coding", "--knob", "x"], "--knob 'x': expected key=value"),
-        (["coding", "--knob", "x=[1"], "--knob"),
-        (["coding", "--env", "colour=1"], "colour"),
-        (["--task", "nothing"], "needs its pool"),
-        (["--pool", "nothing.sqlite"], "no task pool at"),
-        (["--pool", "p", "--split", "train"], "leave them out"),
-        (["--split", "nowhere"], "nowhere"),
-    ],
-)
-def test_what_cannot_be_played_is_one_line_and_2(
-    run: Callable[..., tuple[int, str]], words: list[str], told: str
-) -> None:
-    code, output = run(*words)
-    assert code == 2
-    assert told in output
-    assert output.startswith("error: ")
-    assert output.count("\n") == 1
-
-
 def test_text_of_a_task_cannot_move_the_cursor(run: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
     task = get_domain("alfworld").generate(1)
     file = tmp_path / "evil.json"

@@ -54,18 +54,6 @@ def test_the_viewer_loads_no_learning_machinery() -> None:
     assert not {"torch", "transformers", "trl", "matplotlib", "scipy", "pandas", "fastapi"} & set(loaded)
 
 
-def test_mistakes_are_one_line(runs: Path, tmp_path: Path) -> None:
-    for arguments, told in [
-        ([str(tmp_path)], "not the folder of a run"),
-        ([str(tmp_path / "none")], "there is no folder"),
-        ([str(runs), "--out", str(runs)], "new or an empty folder"),
-    ]:
-        result = CliRunner().invoke(app, ["view", *arguments])
-        assert result.exit_code == 2
-        assert told in result.stderr
-        assert len(result.stderr.splitlines()) == 1
-
-
 def test_a_port_that_is_taken_is_told(runs: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
