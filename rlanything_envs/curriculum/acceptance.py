@@ -133,6 +133,10 @@ def _published(trial: Trial, *, too_hard: bool, too_easy: bool) -> Decision:
     return Decision("reject", "too-easy") if too_easy else Decision("accept", "easier")
 
 
+CONFIDENCE, FUTILITY, BUDGET = 0.91, 0.3, 32
+"""Of `RecommendedAcceptance`: probabilities that accept and that reject, and episodes of the candidate in one trial."""
+
+
 class RecommendedAcceptance:
     """Accepts when the candidate is probably harder (easier) than its parent and inside the band.
 
@@ -140,58 +144,35 @@ class RecommendedAcceptance:
     which a posterior may use although it was chosen for being outside the band. Groups of the candidate are played
     until
 
-    - P(right side of the parent and inside the band) reaches `confidence`: accepted;
-    - that probability is at most `futility`: rejected;
-    - the candidate has `budget` episodes: rejected as unclear.
+    - P(right side of the parent and inside the band) reaches `CONFIDENCE`: accepted;
+    - that probability is at most `FUTILITY`: rejected;
+    - the candidate has `BUDGET` episodes: rejected as unclear.
 
     The constants were tuned by simulation (``rlanything curriculum power`` at commit ac01d4a) for groups of 8 and the
     band (0.2, 0.8). There it accepts 2.7 % of unchanged tasks (the published rule 44 %), 95 % of those moved from .9 or
     .1 to .5, and none of 4,000 moved from .9 to .05, by 17 episodes a trial on average.
-
-    Args:
-        confidence: probability that accepts.
-        futility: probability that rejects.
-        budget: episodes of the candidate in one trial.
-        prior: pseudo-episodes of each kind in the prior; 1 is uniform.
-
-    Raises:
-        SettingError: not ``0 <= futility < confidence < 1``, or `budget` or `prior` is not positive.
     """
 
     name = "recommended"
-
-    def __init__(
-        self, confidence: float = 0.91, futility: float = 0.3, budget: int = 32, *, prior: float = 1.0
-    ) -> None:
-        if not 0 <= futility < confidence < 1:
-            raise SettingError(
-                f"RecommendedAcceptance: need 0 <= futility < confidence < 1, got {futility}, {confidence}"
-            )
-        if budget < 1 or not prior > 0:
-            raise SettingError(f"RecommendedAcceptance: budget ({budget}) and prior ({prior}) must be positive")
-        self.confidence = confidence
-        self.futility = futility
-        self.budget = budget
-        self.prior = prior
 
     def decide(self, trial: Trial) -> Decision:
         """Accept, reject, or ask for another group of the candidate."""
         candidate, parent, (low, high) = trial.candidate, trial.parent, trial.band
         if not candidate.n:
             return Decision("more", "untried")
-        new = posterior(candidate.successes, candidate.n, self.prior)
-        old = posterior(parent.successes, parent.n, self.prior)
+        new = posterior(candidate.successes, candidate.n)
+        old = posterior(parent.successes, parent.n)
         side = below if trial.direction == "harder" else above
         right = side(new, old, low, high)
-        if right >= self.confidence:
+        if right >= CONFIDENCE:
             return Decision("accept", trial.direction, right)
-        if right <= self.futility:
+        if right <= FUTILITY:
             harder, hard = trial.direction == "harder", candidate.accuracy < (low + high) / 2
             # "Beyond" where leaving the band on the far side is the likelier fault; on the near side it did not move.
             beyond = harder == hard and inside(new, low, high) < side(new, old)
             reason = f"not-{trial.direction}" if not beyond else "too-hard" if harder else "too-easy"
             return Decision("reject", reason, right)
-        return Decision("more" if candidate.n < self.budget else "reject", "unclear", right)
+        return Decision("more" if candidate.n < BUDGET else "reject", "unclear", right)
 
 
 class AlwaysAcceptance:
@@ -223,8 +204,8 @@ def get_acceptance(rule: str | Acceptance) -> Acceptance:
 
 
 @lru_cache(maxsize=4096)
-def posterior(successes: int, n: int, prior: float = 1.0) -> Density:
-    """Mass of each cell of a success rate, shape (CELLS,), under Beta(prior + successes, prior + n - successes).
+def posterior(successes: int, n: int) -> Density:
+    """Mass of each cell of a success rate, shape (CELLS,), under Beta(1 + successes, 1 + n - successes).
 
     The density is evaluated at the midpoints of equal cells, with an error of about 0.002 for the counts of a trial.
     That is enough for a decision and needs no library of special functions.
@@ -232,9 +213,8 @@ def posterior(successes: int, n: int, prior: float = 1.0) -> Density:
     Args:
         successes: number of solved episodes.
         n: number of episodes.
-        prior: pseudo-episodes of each kind; 1 is the uniform prior.
     """
-    log = (successes + prior - 1) * np.log(_RATES) + (n - successes + prior - 1) * np.log1p(-_RATES)
+    log = successes * np.log(_RATES) + (n - successes) * np.log1p(-_RATES)
     mass: Density = np.exp(log - log.max())
     mass /= mass.sum()
     mass.flags.writeable = False

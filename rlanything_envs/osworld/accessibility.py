@@ -96,28 +96,28 @@ class Line(NamedTuple):
     text: str
 
 
-def linearise(xml: str, *, max_elements: int = 200, max_characters: int = 12_000, max_text: int = 400) -> str:
+MAX_LINES, MAX_CHARACTERS, MAX_TEXT = 200, 12_000, 400
+"""Most lines, most characters of all lines, and most characters of a name or text."""
+
+
+def linearise(xml: str) -> str:
     """The lines of `relevant`; a last line says how many elements are not shown."""
-    lines, left_out = relevant(xml, max_elements=max_elements, max_characters=max_characters, max_text=max_text)
+    lines, left_out = relevant(xml)
     more = [f"({left_out} more elements are not shown)"] if left_out else []
     return "\n".join([*(line.text for line in lines), *more])
 
 
-def relevant(
-    xml: str, *, max_elements: int = 200, max_characters: int = 12_000, max_text: int = 400
-) -> tuple[list[Line], int]:
+def relevant(xml: str) -> tuple[list[Line], int]:
     """The relevant elements with a line each: role, name, text, centre and states; and the number of those left out.
 
     ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. A button without a name has
     that of its neighbour: ``toggle-button beside "Column" (627, 232)``. Left out are mere containers, elements that
-    have neither name nor text and cannot be edited or pressed, and empty cells without the focus.
+    have neither name nor text and cannot be edited or pressed, and empty cells without the focus. Of too many lines
+    those of the active window, and of what it has popped up, are chosen first; they are in the order of the tree. Of a
+    terminal's long text the last characters are shown.
 
     Args:
         xml: the tree in OSWorld's vocabulary.
-        max_elements: most lines. Those of the active window, and of what it has popped up, are chosen first; the lines
-            are in the order of the tree.
-        max_characters: most characters of all lines.
-        max_text: most characters of a name or text, at least 1; of a terminal's text the last ones are shown.
     """
     windows = _windows(read_elements(xml))
     shown: list[list[Line]] = [[] for _ in windows]
@@ -125,11 +125,11 @@ def relevant(
     for number in _by_importance(windows):
         window = windows[number].elements
         for element in window:
-            if left_out or count == max_elements:
+            if left_out or count == MAX_LINES:
                 left_out += 1
                 continue
-            line = Line(element, _line_of(element, max_text, window))
-            if length + len(line.text) + 1 > max_characters:
+            line = Line(element, _line_of(element, MAX_TEXT, window))
+            if length + len(line.text) + 1 > MAX_CHARACTERS:
                 left_out += 1
                 continue
             shown[number].append(line)

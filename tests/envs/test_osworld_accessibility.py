@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlanything_envs.osworld import accessibility
 from rlanything_envs.osworld.accessibility import Element, linearise, read_elements
 
 SPACE = "https://accessibility.ubuntu.example.org/ns/"
@@ -71,7 +72,7 @@ def test_a_button_without_a_name_is_told_by_its_neighbour():
     ]
 
 
-def test_elements_of_the_active_window_are_not_crowded_out():
+def test_elements_of_the_active_window_are_not_crowded_out(monkeypatch):
     """A dialog is the last in the tree: its buttons were cut off where the window below has many elements."""
     many = "".join(node("push-button", f"Tool {number}") for number in range(50))
     ok = node("push-button", "OK")
@@ -81,7 +82,8 @@ def test_elements_of_the_active_window_are_not_crowded_out():
         node("window", "", inside=node("menu-item", "Standard")),
         node("frame", "Other", inside=many),
     )
-    lines = linearise(xml, max_elements=60).split("\n")
+    monkeypatch.setattr(accessibility, "MAX_LINES", 60)
+    lines = linearise(xml).split("\n")
     assert lines[-1] == "(95 more elements are not shown)"
     assert [line for line in lines if '"OK"' in line or '"Standard"' in line]
     assert sum("Colour" in line for line in lines) == 51
@@ -109,17 +111,20 @@ def test_elements():
     assert element == Element("push-button", "Save as", "x", "", 0, 12, 10, 11, states)
 
 
-def test_limits():
+def test_limits(monkeypatch):
     many = tree(*(node("push-button", f"b{i}") for i in range(500)))
-    lines = linearise(many, max_elements=20).split("\n")
-    assert len(lines) == 21
-    assert lines[-1] == "(480 more elements are not shown)"
-    short = linearise(many, max_characters=1000)
+    lines = linearise(many).split("\n")
+    assert len(lines) == 201
+    assert lines[-1] == "(300 more elements are not shown)"
+    monkeypatch.setattr(accessibility, "MAX_CHARACTERS", 1000)
+    short = linearise(many)
     assert len(short) < 1050
     assert "more elements" in short
-    assert linearise(tree(node("label", "abcdef")), max_text=3) == 'label "ab…" (60, 40)'
+    monkeypatch.setattr(accessibility, "MAX_TEXT", 3)
+    assert linearise(tree(node("label", "abcdef"))) == 'label "ab…" (60, 40)'
+    monkeypatch.setattr(accessibility, "MAX_TEXT", 5)
     long = tree(node("terminal", "Terminal", "first\nlast", states=("enabled",)))
-    assert linearise(long, max_text=5) == 'terminal "Term…" text="…last" (60, 40)'
+    assert linearise(long) == 'terminal "Term…" text="…last" (60, 40)'
     assert len(read_elements(tree(*(node("label", "x") for _ in range(30_000))))) == 20_000
 
 

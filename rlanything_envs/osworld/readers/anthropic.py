@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.actions import Action
-from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.readers.calls import (
     CLICKS,
     Arguments,
@@ -20,14 +18,11 @@ from rlanything_envs.osworld.readers.calls import (
     move,
     objects_in,
     press,
-    readable,
-    run,
     step,
     steps_of_call,
-    word_of,
 )
 
-__all__ = ["MANUAL", "read"]
+__all__ = ["EXAMPLE", "MANUAL", "steps"]
 
 MANUAL = """\
 Send one action a message, a JSON object: {{"action": "left_click", "coordinate": [{x}, {y}]}}
@@ -37,27 +32,15 @@ Send one action a message, a JSON object: {{"action": "left_click", "coordinate"
 - hold_key: text and duration. wait, screenshot. DONE alone: the task is done. FAIL alone: it cannot be done.
 {coordinates}"""
 
-_EXAMPLE = '{"action": "left_click", "coordinate": [1, 2]}'
+EXAMPLE = '{"action": "left_click", "coordinate": [1, 2]}'
 _DIRECTIONS = {"up": ("dy", 1), "down": ("dy", -1), "right": ("dx", 1), "left": ("dx", -1)}
 _MOST_STEPS = 100
 
 
-def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
-    """The action of an answer: its calls in their order.
-
-    Args:
-        text: The answer.
-        screen: Width and height in pixels.
-        scale: Coordinate of the far edge of the screen; 0 for pixels.
-
-    Raises:
-        Unreadable: There is no call, or one of them cannot be read.
-    """
-    said = readable(text)
+def steps(said: str) -> list[Step]:
+    """The steps of the calls of an answer in their order; none where there is no call."""
     inputs = [value.get("input", value) for value in objects_in(said) if _is_call(value)]
-    if not inputs:
-        return word_of(said, _EXAMPLE)
-    return run([part for given in inputs for part in _steps(given)], screen, scale)
+    return [part for given in inputs for part in _steps(given)]
 
 
 def _is_call(value: Mapping[str, Any]) -> bool:

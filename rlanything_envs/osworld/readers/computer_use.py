@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.actions import Action
-from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.readers.calls import (
     CLICKS,
     MOST_CALLS,
@@ -24,14 +22,11 @@ from rlanything_envs.osworld.readers.calls import (
     move,
     objects_in,
     press,
-    readable,
-    run,
     step,
     steps_of_call,
-    word_of,
 )
 
-__all__ = ["MANUAL", "read", "written"]
+__all__ = ["EXAMPLE", "MANUAL", "steps", "written"]
 
 MANUAL = """\
 Send one action a message, as a tool call:
@@ -43,32 +38,19 @@ Send one action a message, as a tool call:
 - terminate: status, success or failure.
 {coordinates}"""
 
-_EXAMPLE = '<tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>'
+EXAMPLE = '<tool_call>{"name": "computer_use", "arguments": {"action": ...}}</tool_call>'
 _BEGIN, _END = "<tool_call>", "</tool_call>"
 _WAITS_S = 2.0
 """Seconds of a wait between two calls."""
 
 
-def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
-    """The action of an answer: its calls in their order.
-
-    Args:
-        text: The answer.
-        screen: Width and height in pixels.
-        scale: Coordinate of the far edge of the screen; 0 for pixels.
-
-    Raises:
-        Unreadable: There is no call, or one of them cannot be read.
-    """
-    said = readable(text)
-    calls = _calls(said)
-    if not calls:
-        return word_of(said, _EXAMPLE)
-    return run([part for call in calls for part in _steps(call)], screen, scale)
+def steps(said: str) -> list[Step]:
+    """The steps of the calls of an answer in their order; none where there is no call."""
+    return [part for call in _calls(said) for part in _steps(call)]
 
 
 def written(code: str) -> list[str]:
-    """The answers that do what code of keys, texts and pauses does: the reverse of `read`, for demonstrations.
+    """The answers that do what code of keys, texts and pauses does: the reverse of `steps`, for demonstrations.
 
     Args:
         code: Calls of ``pyautogui.press``, ``hotkey`` and ``write``, and of ``time.sleep``, with constants; or DONE or

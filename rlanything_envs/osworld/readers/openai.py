@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.actions import Action
-from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.readers.calls import (
     MOST_CALLS,
     Arguments,
@@ -19,14 +17,11 @@ from rlanything_envs.osworld.readers.calls import (
     key_of,
     objects_in,
     press,
-    readable,
-    run,
     step,
     steps_of_call,
-    word_of,
 )
 
-__all__ = ["MANUAL", "read"]
+__all__ = ["EXAMPLE", "MANUAL", "steps"]
 
 MANUAL = """\
 Send one action a message, a JSON object: {{"type": "click", "button": "left", "x": {x}, "y": {y}}}
@@ -35,31 +30,19 @@ Send one action a message, a JSON object: {{"type": "click", "button": "left", "
 - wait, screenshot. DONE alone: the task is done. FAIL alone: the task cannot be done.
 {coordinates}"""
 
-_EXAMPLE = '{"type": "click", "button": "left", "x": 1, "y": 2}'
+EXAMPLE = '{"type": "click", "button": "left", "x": 1, "y": 2}'
 _WHEEL = 100
 """Pixels of one step of the wheel."""
 _MOST_PIXELS = 10_000
 _MOST_POINTS = 50
 
 
-def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
-    """The action of an answer: its calls in their order.
-
-    Args:
-        text: The answer.
-        screen: Width and height in pixels.
-        scale: Coordinate of the far edge of the screen; 0 for pixels.
-
-    Raises:
-        Unreadable: There is no call, or one of them cannot be read.
-    """
-    said = readable(text)
+def steps(said: str) -> list[Step]:
+    """The steps of the calls of an answer in their order; none where there is no call."""
     actions = [action for value in objects_in(said) if "type" in value for action in _actions(value)]
-    if not actions:
-        return word_of(said, _EXAMPLE)
     if len(actions) > MOST_CALLS:
         raise Unreadable(f"there are more than {MOST_CALLS} actions in it; send fewer")
-    return run([part for action in actions for part in steps_of_call(action, "type", _holding)], screen, scale)
+    return [part for action in actions for part in steps_of_call(action, "type", _holding)]
 
 
 def _actions(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.actions import Action
-from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.readers.calls import (
     MOST_CALLS,
     Arguments,
@@ -21,13 +19,10 @@ from rlanything_envs.osworld.readers.calls import (
     keys_in,
     move,
     press,
-    readable,
-    run,
     step,
-    word_of,
 )
 
-__all__ = ["MANUAL", "read"]
+__all__ = ["EXAMPLE", "MANUAL", "steps"]
 
 MANUAL = """\
 Send one action a message, after a thought:
@@ -39,7 +34,7 @@ Action: click(start_box='({x},{y})')
 - finished(): the task is done. call_user(): it cannot be done.
 {coordinates}"""
 
-_EXAMPLE = "Action: click(start_box='(500,500)')"
+EXAMPLE = "Action: click(start_box='(500,500)')"
 _LABEL = re.compile(r"^[ \t]*Action:", re.MULTILINE)
 _NAME = re.compile(r"\s*([a-z_]{1,20})\s*\(\s*")
 _ARGUMENT = re.compile(r"([a-z_]{1,20})\s*=\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")\s*,?\s*", re.DOTALL)
@@ -52,27 +47,17 @@ _STEPS = 5
 """Steps of the wheel for one scroll."""
 
 
-def read(text: str, screen: tuple[int, int], scale: Scale) -> Action:
-    """The action of an answer: the calls after its last ``Action:``, in their order.
-
-    Args:
-        text: The answer.
-        screen: Width and height in pixels.
-        scale: Coordinate of the far edge of the screen; 0 for pixels.
-
-    Raises:
-        Unreadable: There is no such line, or a call of it cannot be read.
-    """
-    said = readable(text)
+def steps(said: str) -> list[Step]:
+    """The steps of the calls after the last ``Action:`` in their order; none where there is no such line."""
     labels = list(_LABEL.finditer(said))
+    found: list[Step] = []
     if not labels:
-        return word_of(said, _EXAMPLE)
-    steps: list[Step] = []
+        return found
     for name, values in _calls(said[labels[-1].end() :].strip(" \t\n`")):
         given = Arguments(name, values)
-        steps += _steps_of(name, given)
+        found += _steps_of(name, given)
         given.end()
-    return run(steps, screen, scale)
+    return found
 
 
 def _calls(text: str) -> list[tuple[str, Mapping[str, str]]]:
@@ -86,14 +71,14 @@ def _calls(text: str) -> list[tuple[str, Mapping[str, str]]]:
         while place < len(text) and text[place].isspace():
             place += 1
     if not calls:
-        raise Unreadable(f"nothing follows Action:; send {_EXAMPLE}")
+        raise Unreadable(f"nothing follows Action:; send {EXAMPLE}")
     return calls
 
 
 def _call(text: str, place: int) -> tuple[str, Mapping[str, str], int]:
     head = _NAME.match(text, place)
     if head is None:
-        raise Unreadable(f"{text[place : place + 40]!r} is not a call; send {_EXAMPLE}")
+        raise Unreadable(f"{text[place : place + 40]!r} is not a call; send {EXAMPLE}")
     values: dict[str, str] = {}
     at = head.end()
     while found := _ARGUMENT.match(text, at):
@@ -107,7 +92,7 @@ def _call(text: str, place: int) -> tuple[str, Mapping[str, str], int]:
     quoted = _QUOTED.match(text, place)
     if quoted is not None and text.endswith(f"{quoted[2]})"):
         return quoted[1], {"content": _ESCAPE.sub(_unescaped, text[quoted.end() : -2])}, len(text)
-    raise Unreadable(f"the call of {head[1]} is not whole, or not of the form {_EXAMPLE}")
+    raise Unreadable(f"the call of {head[1]} is not whole, or not of the form {EXAMPLE}")
 
 
 def _unescaped(found: re.Match[str]) -> str:
