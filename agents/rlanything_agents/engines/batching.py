@@ -8,6 +8,9 @@ import numpy as np
 
 __all__ = ["Batches", "common_prefix", "like_length", "shared_prefixes"]
 
+FEW = 8
+"""Rows below which `like_length` does not cut a group for the sake of padding."""
+
 
 class Batches:
     """Cuts a sequence of prompts into batches as they come in; equal sequences are always cut at the same places.
@@ -31,13 +34,12 @@ class Batches:
         return True
 
 
-def like_length(counts: np.ndarray, tokens: int, smallest: int = 8) -> list[np.ndarray]:
+def like_length(counts: np.ndarray, tokens: int) -> list[np.ndarray]:
     """Split rows into groups padded to less than twice their length, unless that leaves groups of a few rows.
 
     Args:
         counts: Tokens of each row, int64 array of shape (n,).
         tokens: Maximum padded tokens of a group, which bounds the memory of a forward pass; a single row may have more.
-        smallest: A group is not cut below this many rows for the sake of padding.
 
     Returns:
         Indices of the rows of each group, ascending.
@@ -46,7 +48,7 @@ def like_length(counts: np.ndarray, tokens: int, smallest: int = 8) -> list[np.n
     for i in np.argsort(-counts, kind="stable"):
         longest = counts[groups[-1][0]] if groups else 0
         fits = groups and longest * (len(groups[-1]) + 1) <= tokens
-        if fits and (2 * counts[i] > longest or len(groups[-1]) < smallest):
+        if fits and (2 * counts[i] > longest or len(groups[-1]) < FEW):
             groups[-1].append(int(i))
         else:
             groups.append([int(i)])

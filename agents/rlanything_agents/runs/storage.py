@@ -46,12 +46,11 @@ class StorageError(RuntimeError, OSError):
 
 
 @contextmanager
-def storing(place: Path, then: str = "") -> Iterator[None]:
+def storing(place: Path) -> Iterator[None]:
     """Turn failed writes within the block into `StorageError`.
 
     Args:
         place: The file or folder that is written.
-        then: Instruction for the user after the remedy.
 
     Raises:
         StorageError: The disk is full, read-only or broken, or a limit or a permission forbids the write. Any other
@@ -66,7 +65,7 @@ def storing(place: Path, then: str = "") -> Iterator[None]:
         if cause is None:
             raise
         reason, remedy = cause
-        raise StorageError(f"{place} cannot be written ({reason}): {remedy}{f', {then}' if then else ''}") from error
+        raise StorageError(f"{place} cannot be written ({reason}): {remedy}") from error
 
 
 def failing_disk(error: BaseException) -> str | None:

@@ -151,7 +151,7 @@ TABLE = {"type": "vm_file", "path": "/a.xlsx", "dest": "a.xlsx"}
         ({}, EvaluatorError, r"evaluator\.func"),
         ({"func": 3}, EvaluatorError, r"evaluator\.func"),
         ({"func": []}, EvaluatorError, r"evaluator\.func"),
-        ({"func": "frobnicate"}, EvaluatorError, r"evaluator\.func: .*'frobnicate'.*compare_table.*Bridge"),
+        ({"func": "frobnicate"}, EvaluatorError, r"evaluator\.func: .*'frobnicate'; use one of.*compare_table"),
         (
             {"func": ["exact_match", 7], "result": [SHELL] * 2, "expected": [expect("a")] * 2},
             EvaluatorError,

@@ -35,7 +35,7 @@ PAGES = {"func": "check_pdf_pages", "result": AGENTS, "expected": RULE}
 
 def score(given, data=b"", own=b"own", **more):
     desk = Desk({"/a": data}, **more)
-    return evaluate(given, desk, last_action="DONE", files=Web(u=own), foreign=FOREIGN.get)
+    return evaluate(given, desk, last_action="DONE", files=Web(u=own))
 
 
 def hide(monkeypatch, library):
@@ -88,14 +88,6 @@ def _breaks(result, expected=None):
     raise FAILURES[result.data if isinstance(result, File) else result]
 
 
-def _breaks_always(result, expected=None):
-    raise KeyError("always")
-
-
-def _says(result, expected=None):
-    return SCORES[result.data]
-
-
 FAILURES = {
     b"0": RuntimeError("a bug"),
     b"1": RecursionError(),
@@ -117,16 +109,28 @@ SCORES = {
     b"list": [1],
 }
 SCORES |= {b"none": None, b"own": 1.0, b"": 1.0}
-FOREIGN = {
-    "breaks_on_the_agents": Metric(
-        "breaks_on_the_agents", lambda one, two=None: 1.0 if two and one.data == two.data else _breaks(one)
-    ),
-    "breaks_on_all_but_nothing": Metric("breaks_on_all_but_nothing", lambda one: _breaks(one) if one.data else 0.0),
-    "breaks_always": Metric("breaks_always", _breaks_always, free=True),
-    "says": Metric("says", _says, free=True),
-}
-for _name in ("breaks_on_the_agents", "breaks_on_all_but_nothing"):
-    FOREIGN[_name] = Metric(_name, FOREIGN[_name].function, free=True)
+
+
+def breaks_on_the_agents(result: File, expected: File | None = None) -> float:
+    return 1.0 if expected and result.data == expected.data else _breaks(result)
+
+
+def breaks_on_all_but_nothing(result: File) -> float:
+    return _breaks(result) if result.data else 0.0
+
+
+def breaks_always(result: File, expected: File | None = None) -> float:
+    raise KeyError("always")
+
+
+def says(result: File, expected: File | None = None) -> float:
+    return SCORES[result.data]
+
+
+@pytest.fixture(autouse=True)
+def more_metrics(monkeypatch):
+    for function in (breaks_on_the_agents, breaks_on_all_but_nothing, breaks_always, says):
+        monkeypatch.setitem(METRICS, function.__name__, Metric(function.__name__, function))
 
 
 @pytest.mark.parametrize("data", sorted(set(FAILURES) - {b"own"}))

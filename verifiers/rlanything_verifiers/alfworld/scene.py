@@ -234,14 +234,6 @@ class Scene:
         if thing.toggleable and thing.pickupable:
             raise GameFormatError(f"{place}: a toggleable thing (a lamp) cannot be pickupable; drop one of the two")
 
-    def receptacle_types(self) -> frozenset[str]:
-        """Types of the receptacles present."""
-        return frozenset(receptacle.type for receptacle in self.receptacles)
-
-    def thing_types(self) -> frozenset[str]:
-        """Types of the things present."""
-        return frozenset(thing.type for thing in self.things if thing.type)
-
     def may_hold(self) -> Mapping[str, frozenset[str]]:
         """By receptacle type, the object types that may be put there; all in lower case."""
         return _checked_pairs(self.can_contain)

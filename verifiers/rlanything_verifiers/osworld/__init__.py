@@ -13,7 +13,6 @@ evaluate(evaluator, desktop.client, last_action="DONE", files=assets)  # 0.0 to 
 ```
 """
 
-from .bridge import Bridge
 from .errors import EvaluatorError, MissingRequirement, VerifierError
 from .evaluator import Strict, check_evaluator, check_libraries, evaluate, evaluator_urls
 from .file import File
@@ -23,7 +22,6 @@ from .registry import GETTERS, METRICS
 __all__ = [
     "GETTERS",
     "METRICS",
-    "Bridge",
     "EvaluatorError",
     "File",
     "Files",

@@ -16,13 +16,10 @@ from rlanything_verifiers.osworld.libraries import ask_for
 from rlanything_verifiers.osworld.metrics import METRICS, UPSTREAM
 from rlanything_verifiers.osworld.registry import Context, Getter, Metric, Slot
 
-__all__ = ["Foreign", "Strict", "check_evaluator", "check_libraries", "evaluate", "evaluator_urls"]
+__all__ = ["Strict", "check_evaluator", "check_libraries", "evaluate", "evaluator_urls"]
 
 INFEASIBLE = "infeasible"
 """The function of the tasks that cannot be done; giving up is the right answer to these alone."""
-
-Foreign = Callable[[str], Metric | None]
-"""Finds functions that are not built in, by name; `Bridge` is one."""
 
 Strict = Literal["own", "upstream"]
 """Whose reading of a metric counts, where two differ on purpose."""
@@ -65,7 +62,7 @@ class _Check:
             try:
                 value = source.value(context)
                 theirs = context.questions > before or _from_desktop(value)
-                if not source.rules and not self.metric.free:
+                if not source.rules:
                     if (value is None or value == [] or _holes(value)) and not source.slot.nullable:
                         return 0.0
                     value = source.slot.read(value, source.place)
@@ -135,7 +132,6 @@ def evaluate(
     *,
     last_action: str | None,
     files: Files,
-    foreign: Foreign | None = None,
     strict: Strict = "own",
 ) -> float:
     """Score the state of a desktop.
@@ -147,7 +143,6 @@ def evaluate(
         guest: the desktop.
         last_action: the last thing the agent did; ``"FAIL"`` means that it calls the task infeasible.
         files: source of the evaluator's URLs.
-        foreign: where to look for functions that are not built in.
         strict: whose reading of a metric counts where ours differs from OSWorld's on purpose: ``"own"`` or
             ``"upstream"``, which is lenient where OSWorld's function passes over a difference.
 
@@ -163,7 +158,7 @@ def evaluate(
     """
     if strict not in ("own", "upstream"):
         raise ValueError(f'strict is {strict!r:.40}; expected "own" or "upstream"')
-    checks, conjunction = _parse(evaluator, foreign)
+    checks, conjunction = _parse(evaluator)
     if not checks:
         return float(METRICS[INFEASIBLE](last_action))
     if last_action == "FAIL":
@@ -187,18 +182,18 @@ def check_libraries(evaluator: Mapping[str, Any]) -> None:
         MissingRequirement: it is not; the message says how to install it.
         EvaluatorError: as `check_evaluator`.
     """
-    for check in _parse(evaluator, None)[0]:
+    for check in _parse(evaluator)[0]:
         check.ask_for_libraries()
 
 
-def check_evaluator(evaluator: Mapping[str, Any], *, foreign: Foreign | None = None) -> None:
+def check_evaluator(evaluator: Mapping[str, Any]) -> None:
     """Validate an evaluator before its task is played.
 
     Raises:
         EvaluatorError: a name that is not there; the message lists those that are.
         EvaluatorError: anything else; the message names the place in the JSON.
     """
-    _parse(evaluator, foreign)
+    _parse(evaluator)
 
 
 def evaluator_urls(evaluator: Mapping[str, Any]) -> list[str]:
@@ -217,7 +212,7 @@ def evaluator_urls(evaluator: Mapping[str, Any]) -> list[str]:
     return list(found)
 
 
-def _parse(evaluator: Mapping[str, Any], foreign: Foreign | None) -> tuple[list[_Check], str]:
+def _parse(evaluator: Mapping[str, Any]) -> tuple[list[_Check], str]:
     """The checks in order, and how they are joined; no checks where the task is infeasible."""
     if not isinstance(evaluator, Mapping):
         raise EvaluatorError(f"evaluator: a JSON object is needed, got {type(evaluator).__name__}")
@@ -228,13 +223,13 @@ def _parse(evaluator: Mapping[str, Any], foreign: Foreign | None) -> tuple[list[
     if conjunction not in ("and", "or"):
         raise EvaluatorError(f'evaluator.conj: "and" or "or" is needed, got {conjunction!r:.80}')
     if isinstance(names, str):
-        return [_check(evaluator, names, "", evaluator.get, foreign)], conjunction
+        return [_check(evaluator, names, "", evaluator.get)], conjunction
     if not isinstance(names, list) or not names:
         raise EvaluatorError(f"evaluator.func: a name or a list of names is needed, got {names!r:.80}")
-    return list(_checks(evaluator, names, foreign)), conjunction
+    return list(_checks(evaluator, names)), conjunction
 
 
-def _checks(evaluator: Mapping[str, Any], names: list[Any], foreign: Foreign | None) -> Iterator[_Check]:
+def _checks(evaluator: Mapping[str, Any], names: list[Any]) -> Iterator[_Check]:
     columns: dict[str, list[Any]] = {}
     for column in ("result", "expected", "options"):
         values = evaluator.get(column) or [None] * len(names)
@@ -243,18 +238,13 @@ def _checks(evaluator: Mapping[str, Any], names: list[Any], foreign: Foreign | N
         columns[column] = values
     for number, name in enumerate(names):
         row = {column: values[number] for column, values in columns.items()}
-        yield _check(evaluator, name, f"[{number}]", row.get, foreign)
+        yield _check(evaluator, name, f"[{number}]", row.get)
 
 
-def _check(
-    evaluator: Mapping[str, Any], name: Any, index: str, part: Callable[[str], Any], foreign: Foreign | None
-) -> _Check:
+def _check(evaluator: Mapping[str, Any], name: Any, index: str, part: Callable[[str], Any]) -> _Check:
     metric = METRICS.get(name) if isinstance(name, str) and name != INFEASIBLE else None
-    if metric is None and isinstance(name, str) and foreign is not None:
-        metric = foreign(name)
     if metric is None:
-        remedy = "use one of these, or give check_evaluator and evaluate a Bridge to desktop-env"
-        raise _unknown("function", name, f"evaluator.func{index}", METRICS, remedy)
+        raise _unknown("function", name, f"evaluator.func{index}", METRICS)
     sources = []
     for slot, column in zip(metric.slots, ("result", "expected"), strict=False):
         place = f"evaluator.{column}{index}"
@@ -269,9 +259,9 @@ def _check(
     return _Check(metric, tuple(sources), _options(part("options") or {}, metric, f"evaluator.options{index}"))
 
 
-def _unknown(what: str, name: object, place: str, known: Collection[str], remedy: str) -> EvaluatorError:
+def _unknown(what: str, name: object, place: str, known: Collection[str]) -> EvaluatorError:
     names = ", ".join(sorted(known))
-    return EvaluatorError(f"{place}: the {what} {name!r:.80} is none of the {len(known)} built in: {names}; {remedy}")
+    return EvaluatorError(f"{place}: there is no {what} {name!r:.80}; use one of the {len(known)}: {names}")
 
 
 def _source(config: Any, slot: Slot, place: str, metric: Metric) -> _Source:
@@ -280,8 +270,8 @@ def _source(config: Any, slot: Slot, place: str, metric: Metric) -> _Source:
     kind = config.get("type")
     getter = GETTERS.get(kind) if isinstance(kind, str) else None
     if getter is None:
-        raise _unknown("getter", kind, f"{place}.type", GETTERS, "use one of these")
-    if not metric.free and not slot.suits(getter.gives):
+        raise _unknown("getter", kind, f"{place}.type", GETTERS)
+    if not slot.suits(getter.gives):
         wanted = "a file" if slot.file else "data" if File in getter.gives else str(slot.annotation)
         raise EvaluatorError(f"{place}: {metric.name} needs {wanted}, which {kind!r} does not give")
     read = getter.config.read(dict(config), place)
@@ -294,8 +284,6 @@ def _options(options: Any, metric: Metric, place: str) -> dict[str, Any]:
     if not isinstance(options, Mapping):
         raise EvaluatorError(f"{place}: a JSON object is needed, got {options!r:.80}")
     given = {name: value for name, value in options.items() if not str(name).startswith("_")}
-    if metric.free:
-        return given
     whole = metric.options.get("options")
     names = [part.name for part in dataclasses.fields(whole.annotation)] if whole else list(metric.options)
     if unknown := sorted(set(given) - set(names)):

@@ -104,8 +104,6 @@ class Metric:
 
     name: str
     function: Callable[..., float]
-    free: bool = False
-    """Whether its parameters are unknown, since it is not built in."""
 
     def __call__(self, *arguments: Any, **options: Any) -> float:
         """Score values that fit the slots."""
@@ -119,14 +117,12 @@ class Metric:
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """Positional parameters: the result and, where there is one, the expected value."""
-        if self.free:
-            return Slot("result", Any, False), Slot("expected", Any, False)
         return tuple(_slots(self.function)[0])
 
     @cached_property
     def options(self) -> Mapping[str, Slot]:
         """Keyword parameters."""
-        return {} if self.free else {slot.name: slot for slot in _slots(self.function)[1]}
+        return {slot.name: slot for slot in _slots(self.function)[1]}
 
 
 def score_of(report: object) -> float:

@@ -76,7 +76,6 @@ class RayWorkers:
         config: Settings of the run.
         settings: Settings of the workers.
         models: Policy and reward model.
-        kind: Class of a worker.
     """
 
     def __init__(
@@ -84,7 +83,6 @@ class RayWorkers:
         config: RunConfig,
         settings: WorkersConfig,
         models: Models,
-        kind: type[RolloutWorker] = RolloutWorker,
     ) -> None:
         self._settings, self._models = settings, models
         self.judge = settings.judge
@@ -92,7 +90,7 @@ class RayWorkers:
         ``workers`` only if the settings chose it: only then workers have copies of the reward model."""
         self._shard = config.rollout.environments
         self._config = {**config.model_dump(mode="json"), "workers": settings.model_dump(mode="json")}
-        self._actor_class: Any = ray.remote(kind).options(num_cpus=1)
+        self._actor_class: Any = ray.remote(RolloutWorker).options(num_cpus=1)
         self._version = 0
         self._published: dict[Role, tuple[int, Any]] = {}
         self._stale: set[Role] = set()
@@ -110,7 +108,6 @@ class RayWorkers:
         config: RunConfig,
         settings: WorkersConfig,
         models: Models,
-        kind: type[RolloutWorker] = RolloutWorker,
     ) -> Iterator[RayWorkers]:
         """Open workers for the time of a run; if this process already uses Ray, that is used and left running.
 
@@ -122,7 +119,7 @@ class RayWorkers:
             _start(settings)
         workers = None
         try:
-            workers = cls(config, settings, models, kind)
+            workers = cls(config, settings, models)
             yield workers
         finally:
             for worker in workers._workers if workers else ():
