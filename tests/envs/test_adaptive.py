@@ -164,17 +164,6 @@ def test_same_seed_same_run(tasks, tmp_path):
     assert one[1]
 
 
-def test_two_environments_on_one_pool(pool):
-    one, two = make(pool.path), make(pool.path)
-    for number in range(30):
-        play((one, two)[number % 2], win=False)
-    counts = pool.counts()
-    assert counts["outcomes"] >= 24
-    assert counts["proposed"] == counts["accepted"] + counts["rejected"] + counts["pending"]
-    one.close()
-    two.close()
-
-
 # -- rewriting beside the episodes
 
 
@@ -229,45 +218,6 @@ def test_in_the_background_by_default_and_tried_when_ready(pool):
     env.close()
     counts = pool.counts()
     assert counts["proposed"] == counts["rejected"] + counts["pending"]
-
-
-def test_closing_does_not_wait_for_a_rewriter_that_hangs(pool):
-    env = make(pool, limit=2, rewriter=Waiting(), rewriting="background")
-    lose(env, 20)
-    start = time.perf_counter()
-    env.close()
-    env.close()
-    assert time.perf_counter() - start < 10
-    assert pool.events() == []
-    assert len(pool.outcomes()) == 20
-
-
-@pytest.mark.parametrize("rewriting", ["inline", "background"])
-def test_a_rewriter_that_breaks_ends_no_episode(pool, rewriting):
-    class Broken(ScriptedRewriter):
-        def rewrite(self, request, rng):
-            raise RuntimeError("no connection")
-
-    env = make(pool, limit=2, rewriter=Broken(), rewriting=rewriting)
-    infos, *_ = lose(env, 40)
-    env.close()
-    assert len(infos) == 40
-    reasons = {(event.kind, event.reason) for event in pool.events()}
-    assert reasons == {("discarded", "rewriter-error")}
-
-
-def test_the_recommended_rule_plays_the_candidate_again(pool):
-    env = make(pool, rollouts=8, acceptance="recommended")
-    first = [play(env, win=number < 1) for number in range(8)]
-    slot, parent = first[0]["curriculum"]["slot"], first[0]["task_id"]
-    trial = [play(env, win=number < 3) for number in range(8)]
-    again = [play(env, win=number < 5) for number in range(8)]
-    env.reset()
-    groups = [{(info["task_id"], *info["curriculum"].values()) for info in infos} for infos in (first, trial, again)]
-    candidate = trial[0]["task_id"]
-    assert groups == [{(parent, slot, "active")}, {(candidate, slot, "candidate")}, {(candidate, slot, "candidate")}]
-    assert [event.kind for event in pool.events(slot)][-2:] == ["proposed", "accepted"]
-    assert pool.active(slot).id == candidate
 
 
 # -- critiques
@@ -412,15 +362,6 @@ def test_processes_share_one_pool(pool, context):
     assert all(event.reason == "not-easier" for event in pool.events(kind="rejected"))
 
 
-def test_from_a_path_the_spec_can_be_rebuilt_elsewhere(pool):
-    env = make(pool)
-    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-    assert isinstance(again, AdaptiveDifficulty)
-    assert again.pool.path == pool.path
-    assert again.curriculum.rollouts == 4
-    assert again.reset(seed=2) == env.reset(seed=2)
-
-
 def test_without_a_pool_tasks_are_generated():
     one, two = (AdaptiveDifficulty(gym.make(ID), pool_size=3, seed=1) for _ in range(2))
     assert len(one.pool.slots) == 3
@@ -428,21 +369,6 @@ def test_without_a_pool_tasks_are_generated():
     other = AdaptiveDifficulty(gym.make(ID), pool_size=3, seed=2)
     assert other.pool.root(0).id != one.pool.root(0).id
     assert gym.make(one.spec).reset(seed=4)[1] == one.reset(seed=4)[1]
-
-
-def test_in_the_vector_environments_of_gymnasium(pool):
-    path = str(pool.path)
-    wrappers = [lambda env: AdaptiveDifficulty(env, path, rollouts=2)]
-    for mode in ("sync", "async"):
-        vector = gym.make_vec(ID, 2, mode, wrappers=wrappers, max_episode_steps=2)
-        try:
-            _, infos = vector.reset(seed=0)
-            assert infos["curriculum"]["slot"].dtype.kind == "i"
-            for _ in range(8):
-                *_, infos = vector.step(("look", "look"))
-        finally:
-            vector.close()
-    assert pool.counts()["outcomes"] >= 8
 
 
 def test_bad_arguments(tmp_path):

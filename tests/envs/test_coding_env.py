@@ -132,15 +132,6 @@ def test_what_a_run_says(code, words):
     assert sys.base_prefix not in observation
 
 
-def test_a_failing_test_shows_no_path_of_this_machine(env):
-    env.reset()
-    observation, *_ = env.step(act("TEST", "import json\njson.loads('{\\x1b')"))
-    assert "JSONDecodeError" in observation
-    assert sys.base_prefix not in observation
-    assert "/lib/python" not in observation
-    assert "\x1b" not in observation
-
-
 def test_a_program_in_another_language_is_refused_in_words(env):
     env.reset()
     observation, reward, terminated, _, info = env.step("SUBMIT\n```cpp\nint main() {}\n```")
@@ -193,18 +184,6 @@ def test_hidden_tests_are_nowhere_to_be_seen(mode):
         assert told[-2]["outcome"] in (1, -1)
         text = repr(told)
         assert not [secret for secret in SECRETS if secret in text]
-
-
-def test_a_later_program_finds_nothing_of_an_earlier_submission():
-    env = make()
-    env.reset()
-    env.step(act("SUBMIT", "import sys, gc\nsys.keep = input()\ngc.keep = sys.keep"))
-    env.reset()
-    search = (
-        "import gc, sys\nprint([o for o in gc.get_objects() if '31337' in repr(o)[:10_000] and o is not globals()])"
-    )
-    observation, *_ = env.step(act("RUN", search + "\nprint(hasattr(sys, 'keep'))"))
-    assert "False" in observation
 
 
 # Infrastructure

@@ -202,20 +202,6 @@ def test_the_recommended_rule_plays_the_candidate_until_it_is_sure(pool):
     assert pool.active(0) == trial.task
 
 
-def test_the_recommended_rule_sees_through_bad_luck(pool):
-    curriculum = Curriculum(pool, acceptance="recommended")
-    first = assignment_of(curriculum, 0)
-    curriculum.report(first, outcomes(first, 1))
-    events = []
-    for wins in (1, 0, 1, 0):  # no easier than its parent seemed
-        (group,) = curriculum.assign(1, rng())
-        events += curriculum.report(group, outcomes(group, wins))
-        if events:
-            break
-    assert [(event.kind, event.reason) for event in events] == [("rejected", "not-easier")]
-    assert pool.candidate(0) is None
-
-
 def test_without_a_trial_a_candidate_is_accepted_at_once(pool):
     curriculum = Curriculum(pool, acceptance="always")
     parent = pool.active(0)
@@ -254,21 +240,6 @@ def test_groups_of_the_parent_have_no_part_in_a_trial(pool):
     assert curriculum.report(extra[0], outcomes(extra[0], 8)) == []
     (event,) = curriculum.report(trial, outcomes(trial, 4))
     assert (event.kind, event.stats["parent"]) == ("accepted", 0.0)
-
-
-def test_published_rules_do_not_wait_for_the_parent(pool):
-    curriculum = Curriculum(pool)
-    trial = propose(curriculum)
-    extra = next(a for a in curriculum.assign(24, rng()) if (a.slot, a.role) == (0, "active"))
-    assert curriculum.report(extra, outcomes(extra, 8)) == []
-    assert curriculum.report(trial, outcomes(trial, 4))[0].kind == "accepted"
-
-
-def test_a_trial_that_cannot_be_measured_does_not_block_its_slot(pool):
-    curriculum = Curriculum(pool, acceptance="recommended")
-    trial = propose(curriculum)
-    (event,) = curriculum.report(trial, outcomes(trial, 0, errors=5))
-    assert (event.kind, event.reason) == ("rejected", "unmeasured")
 
 
 def test_a_candidate_whose_group_was_cut_short_plays_on(pool):

@@ -211,54 +211,6 @@ def test_engines_agree(tokenizer, case, layout, monkeypatch):
     assert distance(ours, base) > 1e-3
 
 
-def loss_by_hand(model, samples, clip=0.2, beta=0.0):
-    """The paper's objective, written out: mean over step samples of the mean over tokens."""
-    losses = []
-    for sample in samples:
-        new = score(model, sample.prompt_ids, sample.completion_ids, sample.allowed)
-        tokens = []
-        for t, weight in enumerate(sample.weights):
-            if weight:
-                ratio = np.exp(new[t] - sample.logprobs[t])
-                gain = sample.advantages[t]
-                surrogate = min(ratio * gain, np.clip(ratio, 1 - clip, 1 + clip) * gain)
-                gap = sample.logprobs[t] - new[t]
-                tokens.append(-surrogate + beta * (np.exp(gap) - gap - 1))
-        losses.append(np.mean(tokens))
-    return float(np.mean(losses))
-
-
-@pytest.mark.parametrize("beta", [0.0, 0.1])
-def test_layouts_agree(tokenizer, beta):
-    """One row per trajectory and one row per step: the same objective, loss and weights afterwards."""
-    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=1, beta=beta, epsilon=1e-5)
-    base = build_model()
-    made = build_trajectories(base, noise=0.4)
-    results = []
-    for layout in (rows, step_rows):
-        model = copy.deepcopy(base)
-        stats = SampleTrainer(model, tokenizer, config).update(layout(made))
-        assert stats.loss == pytest.approx(loss_by_hand(base, step_rows(made), beta=beta), abs=1e-5)
-        results.append(model)
-    assert len(step_rows(made)) > len(rows(made))
-    assert distance(*results) < 1e-5
-
-
-@pytest.mark.parametrize("constrained", [True, False])
-@pytest.mark.parametrize("tokens", [1, 37, 100000])
-def test_micro_batches_do_not_change_the_update(tokenizer, tokens, constrained):
-    config = TrainerConfig(learning_rate=1e-3, optimizer_steps=2, beta=0.05, epsilon=1e-5)
-    base = build_model()
-    made = rows(build_trajectories(base, noise=0.3, constrained=constrained))
-    models, losses = [], []
-    for size in (50, tokens):
-        models.append(copy.deepcopy(base))
-        trainer = SampleTrainer(models[-1], tokenizer, config.model_copy(update={"micro_batch_tokens": size}))
-        losses.append(trainer.update(made).loss)
-    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
-    assert distance(*models) < 1e-5
-
-
 def test_what_comes_after_the_last_weight_changes_nothing(tokenizer):
     """A long lost episode whose last steps teach nothing is read only as far as it teaches."""
     config, base = TrainerConfig(learning_rate=1e-3, epsilon=1e-5), build_model()
@@ -588,20 +540,6 @@ def test_nothing_to_learn(tokenizer):
         stats = trainer.update(samples)
         assert (stats.optimizer_steps, stats.rows, stats.loss) == (0, 0, 0.0)
     assert distance(model, build_model()) == 0.0
-
-
-def test_learns_a_rewarded_token(tokenizer):
-    """End to end: a policy gradient moves the probability of the rewarded answer up."""
-    model = build_model()
-    trainer = SampleTrainer(model, tokenizer, TrainerConfig(learning_rate=1e-2, optimizer_steps=1))
-    choice = (7, 8, 9)
-    for _ in range(10):
-        samples = []
-        for token in choice:
-            gain, logprobs = 1.0 if token == 9 else -0.5, score(model, [3, 4], [token], [choice])
-            samples.append(Sample([3, 4], [token], [1.0], [gain], logprobs, [choice]))
-        trainer.update(samples)
-    assert np.exp(score(model, [3, 4], [9], [choice])[0]) > 0.9
 
 
 def test_not_a_number_is_refused(tokenizer):
