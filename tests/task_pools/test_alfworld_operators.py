@@ -1,6 +1,5 @@
 """Rewrite operators: each proposal is read strictly, proved, really goes its way, and plays alike everywhere."""
 
-import hashlib
 import json
 from collections import Counter
 from dataclasses import replace
@@ -154,20 +153,6 @@ def test_operators_together(names: tuple[str, ...], tasks: int) -> None:
             used[next((name for name in ("scene", "start") if name in new.rewrite.change), "goal")] += 1
             chain = new
     assert {name for name in names if name in ("scene", "start")} <= set(used)
-
-
-def test_the_default_is_what_it_was() -> None:
-    """Byte for byte the proposals and tasks of the version with one operator."""
-    digest = hashlib.sha256()
-    assert DOMAIN.operators == ("goal", "scene", "start", "hint")
-    for seed in range(30):
-        task = DOMAIN.generate(seed)
-        for direction in ("harder", "easier"):
-            for proposal in DOMAIN.propose(task, direction, np.random.default_rng(seed)):
-                new = DOMAIN.validate(task, proposal, direction=direction, author="scripted", critique="c")
-                digest.update(json.dumps(proposal, sort_keys=True).encode())
-                digest.update((new.to_json() if isinstance(new, Task) else new.reason + new.detail).encode())
-    assert digest.hexdigest() == "f946dfdc7d48d81b89548a6051d99116e1c1a5e2ae3ec01f9b1fc0584d375578"
 
 
 def test_unknown_operators_name_the_known_ones() -> None:

@@ -20,7 +20,7 @@ __all__ = ["accepted_rewrites", "installed_versions", "summarise"]
 PACKAGES = ("rlanything-envs", "torch", "transformers", "trl", "gymnasium", "numpy")
 EXTRAS = ("peft", "ray", "vllm")
 ACTIONS = ("readable", "admissible")
-"""Shares of turns in an evaluation; evaluations of earlier versions lack them."""
+"""Shares of turns in an evaluation."""
 NOT_YET = "–"
 """Value of a result that a run has not reached, or that had nothing to be measured on."""
 UNCHANGED = {"change": NOT_YET, "clear": ""}

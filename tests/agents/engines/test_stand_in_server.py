@@ -222,10 +222,6 @@ def test_a_server_that_is_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         generator.generate(PROMPTS, PARAMS)
 
 
-def _cut(field: str) -> Callable[[dict[str, Any]], None]:
-    return lambda answer: [choice.update({field: choice[field][:-1]}) for choice in answer["choices"]]  # type: ignore[return-value]
-
-
 def _set(field: str, value: Any) -> Callable[[dict[str, Any]], None]:
     return lambda answer: answer["choices"][0].update({field: value})  # type: ignore[no-any-return]
 

@@ -94,7 +94,7 @@ def compare_results(one: Path, other: Path) -> dict[str, Any]:
 
 
 def _total(result: dict[str, Any], name: str) -> float | None:
-    """A share of all answers; None in a result of an earlier version, or of an environment that does not count it."""
+    """A share of all answers; None in a result of an environment that does not count it."""
     return number(mapping(result.get("total")).get(name))
 
 

@@ -66,7 +66,7 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
     yield from _sampled(folder, whole)
     if folder.pool.exists():
         yield from _pool(folder.pool, "pool.sqlite", proofs)
-    yield _continuing(folder, config, rows, whole)
+    yield _continuing(folder, config, rows)
 
 
 def _object(path: Path) -> dict[str, Any] | str:
@@ -153,9 +153,7 @@ def _metrics(folder: RunFolder) -> tuple[list[dict[str, Any]], list[Finding]]:
             row = None
         if not isinstance(row, dict) or row.get("iteration") != number:
             message = f"line {number} is not the row of iteration {number}"
-            own = any((checkpoint / name).is_file() for _, checkpoint in folder.checkpoints.stored()[:1])
-            remedy = TAKEN if own else f"cut the file before line {number} and delete later checkpoints"
-            return rows, [Finding(name, False, message, remedy)]
+            return rows, [Finding(name, False, message, TAKEN)]
         rows.append(row)
     if cut:
         return rows, [Finding(name, None, f"{len(rows)} iterations, and a row cut short", "resuming leaves it out")]
@@ -320,9 +318,7 @@ def _copied(path: Path, copy: Path) -> None:
         source.backup(target)
 
 
-def _continuing(
-    folder: RunFolder, config: dict[str, Any] | str, rows: list[dict[str, Any]], whole: list[Path]
-) -> Finding:
+def _continuing(folder: RunFolder, config: dict[str, Any] | str, rows: list[dict[str, Any]]) -> Finding:
     """Iteration from which the same command would continue."""
     topic = "resume"
     stored = folder.checkpoints.stored()
@@ -338,17 +334,7 @@ def _continuing(
     except RunFolderError as error:
         message, _, remedy = str(error).partition(": restore")
         return Finding(topic, False, message, f"restore{remedy}")
-    done, path = found or stored[0]
-    if path not in whole:  # of an older version, without a manifest
-        older = [other for other in whole if int(other.name) < done]
-        if older:
-            remedy = f"delete {path}: the run goes on after iteration {int(older[-1].name)}"
-            return Finding(topic, False, f"checkpoint {path.name} is broken, {older[-1].name} is whole", remedy)
-        remedy = f"delete {folder.checkpoints.path}: the loop begins again"
-        return Finding(topic, False, "no checkpoint is whole", remedy)
-    if len(rows) < done and not (path / folder.metrics.name).is_file():
-        message = f"checkpoint {path.name} is whole, but metrics.jsonl has {len(rows)} iterations"
-        return Finding(topic, False, message, "restore metrics.jsonl from a copy, or begin again with --restart")
+    done, _ = found or stored[0]
     passed = [other.name for number, other in stored if number > done]
     lost = max(len(rows), stored[0][0]) - done
     message = f"after iteration {done}" + (f"; {lost} later one(s) are played again" if lost > 0 else "")
@@ -361,17 +347,14 @@ def _health(rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     """One finding per signature with alarms, or one that there was none.
 
     Args:
-        rows: Untrusted metrics of all iterations; those of older versions have no alarms on record.
+        rows: Untrusted metrics of all iterations.
     """
-    from rlanything_agents.runs.monitors import health, watch
+    from rlanything_agents.runs.monitors import health
 
     if not rows:
         return
     try:
-        watched = [
-            row if "alarms" in row else {**row, "alarms": watch(rows[:number])} for number, row in enumerate(rows, 1)
-        ]
-        found = [line for line in health(watched) if line.said]
+        found = [line for line in health(rows) if line.said]
     except (TypeError, ValueError, AttributeError, KeyError, ArithmeticError) as error:
         yield Finding("health", None, f"the metrics are not those of a run ({type(error).__name__})")
         return

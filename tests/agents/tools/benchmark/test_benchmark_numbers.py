@@ -2,7 +2,6 @@
 
 import json
 import re
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -157,14 +156,6 @@ def test_pairs_by_hand() -> None:
     few = pair(pairs[:2])
     assert few is not None
     assert few["difference"] == {"mean": 1.0, "low": None, "high": None}
-
-
-@given(st.integers(0, 40), st.integers(0, 40))
-def test_mcnemar_is_two_tails_of_a_fair_coin(gained: int, lost: int) -> None:
-    n, least = gained + lost, min(gained, lost)
-    tails = 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n
-    assert exact_p(gained, lost) == pytest.approx(min(1.0, tails))
-    assert exact_p(gained, lost) == exact_p(lost, gained)
 
 
 @given(

@@ -14,14 +14,11 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small_runs import config_file, small_run
+from small_runs import small_run
 from typer.testing import CliRunner
 
-from rlanything_agents.config import load_config
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.manifest import seal
-from rlanything_agents.runs.progress import Reporter
-from rlanything_agents.runs.train import train
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.doctor import Finding, examine_environments, examine_machine, examine_run, ready
 from rlanything_agents.tools.doctor.machine import _extras
@@ -230,26 +227,6 @@ def test_nothing_untrusted_is_unpickled(run: Path, tmp_path: Path, how: Callable
     (finding,) = broken(run)
     assert "header" in finding.said
     assert not (tmp_path / "ran").exists()
-
-
-def test_resuming_a_run_without_lists_of_files_follows_the_remedy(run: Path, tmp_path: Path) -> None:
-    interrupted(run)
-    for checkpoint in (run / "checkpoints").iterdir():
-        (checkpoint / "manifest.json").unlink()
-    cut("checkpoints/0002/policy/model.safetensors")(run)
-    last = list(examine_run(run))[-1]
-    assert last.good is False
-    assert last.said == "checkpoint 0002 is broken, 0001 is whole"
-    assert last.remedy == f"delete {run / 'checkpoints' / '0002'}: the run goes on after iteration 1"
-    config = load_config(config_file("alfworld", tmp_path))
-    with pytest.raises(Exception, match=r".+"):
-        train(config, RunFolder(run), Reporter.silent(), command="")
-    shutil.rmtree(run / "checkpoints" / "0002")
-    train(config, RunFolder(run), Reporter.silent(), command="")
-    assert broken(run, proofs=True) == []
-    (original,) = {small_run("alfworld")}
-    weights = "checkpoints/0002/policy/model.safetensors"
-    assert (run / weights).read_bytes() == (original / weights).read_bytes()
 
 
 def test_text_of_a_folder_cannot_move_the_cursor(run: Path) -> None:
