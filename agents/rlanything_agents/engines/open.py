@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import EngineConfig
+from rlanything_agents.engines.tinker import Adapter, TinkerGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.image_reader import ImageReader
 from rlanything_envs.llm.generator import TextGenerator
@@ -44,7 +45,7 @@ def open_engine(
     Args:
         config: Kind of the engine, and its settings.
         role: ``policy`` or ``judge``.
-        model: Trained model of transformers or PEFT.
+        model: Trained model of transformers or PEFT, or adapter at the Tinker service.
         tokenizer: Tokenizer of the model.
         folder: Folder of scratch files, which servers can read under the same path.
         context: Maximum tokens of a prompt and its response, for an engine in this process; the model's limit if None.
@@ -54,6 +55,8 @@ def open_engine(
         MissingKey: The environment variable of the key holds characters that no key has.
         ValueError: The engine does not support the model or the tokenizer.
     """
+    if isinstance(model, Adapter):
+        return TinkerGenerator(model, tokenizer)
     if config.kind == "vllm":
         from rlanything_agents.engines.vllm import VLLMGenerator
 

@@ -56,6 +56,7 @@ __all__ = [
     "save_weights",
     "sharing_weights",
     "trained",
+    "vocabulary_of",
     "with_adapters",
 ]
 
@@ -244,6 +245,20 @@ def _settings(config: CheckpointConfig) -> PretrainedConfig | None:
     if local and (Path(source) / "adapter_config.json").is_file():
         return None
     return _read(AutoConfig, config, "configuration")
+
+
+def vocabulary_of(config: CheckpointConfig) -> int:
+    """Number of ids of the model of a checkpoint, without its weights.
+
+    Raises:
+        CheckpointError: There is no such checkpoint, or it holds adapters alone.
+    """
+    settings = _settings(config)
+    if settings is None:
+        raise CheckpointError(
+            f"{config.checkpoint}: adapters alone do not say how many ids their base has: name the base"
+        )
+    return int(settings.get_text_config().vocab_size)
 
 
 def _images(config: CheckpointConfig, settings: PretrainedConfig) -> ImageReader:

@@ -93,7 +93,8 @@ class Evaluation:
             if number == 0 and name == "before" and parts.config.queries_judge:
                 self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)
         judge = self._judge_quality(name)
-        result = {"panels": panels, "judge": judge, "seconds": time.perf_counter() - start}
+        seconds = time.perf_counter() - start
+        result = {"panels": panels, "judge": judge, "seconds": seconds, **parts.learners.counted()}
         parts.folder.finish_stage(name, result)
         return result
 

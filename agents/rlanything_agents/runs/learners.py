@@ -16,7 +16,16 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.open import Serving, open_engine
 from rlanything_agents.engines.scheduler import GPUScheduler, Sleeper
-from rlanything_agents.models.pretrained import load_base, load_template, sharing_weights, trained, with_adapters
+from rlanything_agents.engines.tinker import Adapter, TinkerService
+from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.models.pretrained import (
+    load_base,
+    load_template,
+    sharing_weights,
+    trained,
+    vocabulary_of,
+    with_adapters,
+)
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.rollout.copies import CopyWeights, Role, checkpoint_of
@@ -25,6 +34,7 @@ from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.ranks.launch import launched
+from rlanything_agents.training.tinker import TinkerLearner
 from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_envs.llm.generator import TextGenerator
 
@@ -50,6 +60,7 @@ class Learners:
     Raises:
         CheckpointError: A checkpoint cannot be used.
         MissingExtra: A package that the adapters or the engine need is not installed.
+        MissingKey, ServiceFailed: The service that trains the models has no key, or is out of reach.
         UnknownName: The domain is not installed, or has no such view.
     """
 
@@ -58,7 +69,10 @@ class Learners:
         if folder is None:
             self._scratch = TemporaryDirectory(prefix="models-")
             folder = Path(self._scratch.name)
-        self.both, checkpoints, templates = _begin(config, folder)
+        self._service = TinkerService() if config.engine.kind == "tinker" else None
+        if self._service is not None:
+            self._service.connect()  # a missing key is known before anything is made
+        self.both, checkpoints, templates = _begin(config, folder, self._service)
         self.policy, self.judge = self.both["policy"], self.both["judge"]
         self._engines: dict[Role, TextGenerator] = {
             role: open_engine(
@@ -92,6 +106,11 @@ class Learners:
             learner.hand_over(self._engines[role])
             self._served[role] = learner.version
         self.scheduler.enter(role)
+
+    def counted(self) -> dict[str, dict[str, int]]:
+        """Tokens that the service of the models has read and written since the last call, as ``service``; empty without
+        one."""
+        return {} if self._service is None else {"service": self._service.counted()}
 
     def save(self, folder: Path) -> None:
         """Store both learners."""
@@ -161,28 +180,35 @@ def make_both(config: RunConfig) -> dict[Role, Learner]:
 
 
 def _begin(
-    config: RunConfig, folder: Path
+    config: RunConfig, folder: Path, service: TinkerService | None = None
 ) -> tuple[dict[Role, Learner], dict[Role, CheckpointConfig], dict[Role, ChatTemplate]]:
     roles: tuple[Role, Role] = ("policy", "judge")
     checkpoints = {role: checkpoint_of(config, role, folder) for role in roles}
     templates = {role: load_template(checkpoints[role]) for role in roles}
     trainers = {"policy": config.policy_trainer, "judge": config.judge_trainer}
+    seeds = {role: seed_of(config.seed, role, "trainer", 0) for role in roles}
+    learners: dict[Role, Learner] = {}
+    models = {"policy": config.policy, "judge": config.models["reward_model"]}
+    for role in roles:
+        if service is not None and isinstance(models[role], CheckpointConfig):
+            if templates[role].images is not None:
+                raise CheckpointError(f"{checkpoints[role].checkpoint} sees, and engine.kind tinker reads text alone")
+            seed = seed_of(config.seed, role, "weights")
+            adapter = Adapter(service, checkpoints[role], vocabulary_of(checkpoints[role]), seed)
+            longest = checkpoints[role].max_tokens
+            learners[role] = TinkerLearner(adapter, trainers[role], templates[role].tokenizer, seeds[role], longest)
     on_host = launched().strategy == "fsdp"
-    bases = {"policy": load_base(checkpoints["policy"], templates["policy"].tokenizer, on_host=on_host)}
-    if isinstance(config.reward_model, SharedConfig):
-        bases["judge"] = sharing_weights(bases["policy"])
-    else:
-        bases["judge"] = load_base(checkpoints["judge"], templates["judge"].tokenizer, on_host=on_host)
-    learners = {
-        role: _learner(
-            with_adapters(bases[role], checkpoints[role], seed_of(config.seed, role, "weights")),
-            templates[role],
-            trainers[role],
-            seed_of(config.seed, role, "trainer", 0),
-            checkpoints[role].max_tokens,
-        )
-        for role in roles
-    }
+    bases = dict[Role, PreTrainedModel]()
+    for role in roles:
+        if role in learners:
+            continue
+        if role == "judge" and isinstance(config.reward_model, SharedConfig):
+            bases[role] = sharing_weights(bases["policy"])
+        else:
+            bases[role] = load_base(checkpoints[role], templates[role].tokenizer, on_host=on_host)
+    for role, base in bases.items():
+        model = with_adapters(base, checkpoints[role], seed_of(config.seed, role, "weights"))
+        learners[role] = _learner(model, templates[role], trainers[role], seeds[role], checkpoints[role].max_tokens)
     return learners, checkpoints, templates
 
 

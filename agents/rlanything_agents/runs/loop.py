@@ -114,6 +114,7 @@ class Loop:
                 "judge": judge,
                 "tasks": self.curriculum.pool.counts(),
                 "curriculum": self.monitor.row().to_dict(),
+                **self.learners.counted(),
             }
             episodes = list(self._records(review, groups, number))
         result = Iteration({**row, "seconds": stopwatch.seconds}, episodes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -15,10 +15,10 @@ from rlanything_agents.reward_models.reviewer import Reviewer
 from rlanything_agents.runs.monitors import apart, health, verdict
 from rlanything_task_pools import TaskPool
 
-__all__ = ["accepted_rewrites", "installed_versions", "summarise"]
+__all__ = ["accepted_rewrites", "at_service", "installed_versions", "summarise"]
 
 PACKAGES = ("rlanything-envs", "torch", "transformers", "trl", "gymnasium", "numpy")
-EXTRAS = ("peft", "ray", "vllm")
+EXTRAS = ("peft", "ray", "tinker", "vllm")
 ACTIONS = ("readable", "admissible")
 """Shares of turns in an evaluation."""
 NOT_YET = "–"
@@ -75,8 +75,20 @@ def summarise(
         "health": [line.to_dict() for line in found],
         "table": _table(config, before, after, counts, reviewer),
         "note": reviewer.note,
+        "service": at_service([warm_start, before, *rows, *curve, after or {}]),
         "versions": installed_versions(),
     }
+
+
+def at_service(parts: Iterable[Mapping[str, Any]]) -> str:
+    """Tokens that a service counts for, of finished stages and iterations, as a sentence; empty without one."""
+    counted = [part["service"] for part in parts if "service" in part]
+    if not counted:
+        return ""
+    sums = {name: sum(count[name] for count in counted) for name in ("prefill", "sampled", "trained")}
+    return (
+        f"At the service: {sums['prefill']:,} prompt tokens, {sums['sampled']:,} sampled, {sums['trained']:,} trained"
+    )
 
 
 def _brief(evaluation: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from rlanything_agents.runs.rewriting import make_curriculum, make_summariser, o
 from rlanything_agents.runs.stopping import RunStopped, resumably
 from rlanything_agents.runs.storage import storing
 from rlanything_agents.runs.stored.episodes import read_episodes
-from rlanything_agents.runs.summary import accepted_rewrites, installed_versions, summarise
+from rlanything_agents.runs.summary import accepted_rewrites, at_service, installed_versions, summarise
 from rlanything_agents.runs.tracking import Tracking, evaluation_metrics, iteration_metrics
 from rlanything_agents.runs.warm_start import warm_start
 from rlanything_agents.training.ranks.channel import Ranks
@@ -319,6 +319,8 @@ class Run:
         self._say(summary["verdict"]["text"])
         for reason in summary["verdict"]["why"]:
             self._say(f"- {reason}")
+        if summary["service"]:
+            self.reporter.say(summary["service"])
         if far := rows[-1]["curriculum"]["far"]:
             self.reporter.say(f"{len(far)} tasks are far from their roots: rlanything pool lineage {self.folder.path}")
         self.reporter.say(f"{summary['seconds']:.0f} s. Report: {self.folder.report}")
@@ -388,4 +390,6 @@ def _note(rows: Sequence[Mapping[str, Any]]) -> str:
     success, tasks = rows[-1]["success"]["active"], rows[-1]["tasks"]
     seconds = sum(rows[-1]["seconds"].values())
     solved = "–" if success is None else percent(success, 0)
-    return f"solved {solved}  tasks: {tasks['accepted']} accepted, {tasks['rejected']} rejected  {seconds:.1f} s"
+    service = at_service(rows[-1:])
+    line = f"solved {solved}  tasks: {tasks['accepted']} accepted, {tasks['rejected']} rejected  {seconds:.1f} s"
+    return f"{line}  {service}" if service else line

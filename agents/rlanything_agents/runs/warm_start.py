@@ -14,7 +14,7 @@ from rlanything_agents.config.model import IMITATION, usual_rate
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.storage import storing
-from rlanything_agents.training.imitation import Row, fit
+from rlanything_agents.training.imitation import Row
 from rlanything_agents.training.learner import Learner
 
 __all__ = ["warm_start"]
@@ -94,7 +94,8 @@ def _train(parts: RunParts) -> dict[str, Any]:
     for role, learner in _trained_learners(parts):
         learner.save(parts.folder.folder("warm_start") / role)
         _kept(parts, role).unlink(missing_ok=True)
-    return {**result, "vocabulary": _fingerprint(parts), "seconds": time.perf_counter() - start}
+    seconds = time.perf_counter() - start
+    return {**result, "vocabulary": _fingerprint(parts), "seconds": seconds, **parts.learners.counted()}
 
 
 def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epochs: int) -> list[float]:
@@ -105,8 +106,7 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
     usual = usual_rate(parts.config.models["policy" if policy else "reward_model"])
     kept = _kept(parts, role)
     with parts.reporter.stage(f"Warm start, {role}", steps) as stage, storing(kept):
-        losses = fit(
-            learner.model,
+        return learner.imitate(
             rows,
             epochs=epochs,
             batch_size=settings.batch_size,
@@ -118,8 +118,6 @@ def _fit(parts: RunParts, role: str, learner: Learner, rows: Sequence[Row], epoc
             progress=lambda step, _, loss: stage.reach(step, f"loss {loss:.3f}"),
             kept=kept,
         )
-    learner.version += 1  # an engine with weights of its own loads these before it plays for the judge's lessons
-    return losses
 
 
 def _kept(parts: RunParts, role: str) -> Path:

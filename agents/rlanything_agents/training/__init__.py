@@ -7,6 +7,7 @@
   ``constrained`` (softmax over allowed tokens), ``shared_prompts`` (several completions after one prompt) and
   ``tallies`` (statistics of an update);
 - ``plain``: the same update in plain PyTorch, the reference of the tests;
+- ``tinker``: the same update at the Tinker service;
 - ``learner``: a model with its trainer and checkpoints;
 - ``imitation``: supervised fine-tuning; ``ranks``: several training processes.
 """

@@ -22,7 +22,7 @@ from rlanything_agents.training.errors import TrainingError
 from rlanything_envs.llm.generator import SeenPrompt
 from rlanything_envs.message import Image
 
-__all__ = ["Row", "fit", "pad", "row_of"]
+__all__ = ["Row", "batches_of", "fit", "pad", "rate_at", "row_of"]
 
 
 KEEP_S = 300.0
@@ -92,12 +92,11 @@ def fit(
             "the warm start has no demonstrations: the expert solved no task; raise warm_start.max_steps or "
             "warm_start.demonstrations"
         )
-    rng = np.random.default_rng(seed)
     batches = -(-len(rows) // batch_size)
     total = epochs * batches
     learning = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = MasterAdamW(learning, lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, total, warmup))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_at(step, total, warmup))
     state = _State(model, optimizer, schedule, [])
     if kept is not None and kept.is_file():
         state.load(kept)
@@ -106,7 +105,7 @@ def fit(
     if switched:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     stored = time.monotonic()
-    order = [batch for _ in range(epochs) for batch in _batches(rows, batch_size, rng)]
+    order = batches_of(rows, epochs, batch_size, np.random.default_rng(seed))
     for batch in order[len(state.losses) :]:
         state.losses.append(_gradient(model, batch, micro_batch_tokens))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -170,11 +169,17 @@ def _gradient(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: 
     return loss
 
 
-def _rate(step: int, total: int, warmup: float) -> float:
+def rate_at(step: int, total: int, warmup: float) -> float:
+    """Share of the peak learning rate in an optimizer step, from 0: linear warm-up, then cosine decay to a tenth."""
     warm = max(1, int(total * warmup))
     if step < warm:
         return (step + 1) / warm
     return 0.1 + 0.45 * (1 + float(np.cos(np.pi * (step - warm) / max(1, total - warm))))
+
+
+def batches_of(rows: Sequence[Row], epochs: int, size: int, rng: np.random.Generator) -> list[list[Row]]:
+    """Batches of all epochs, one for each optimizer step; rows of similar length share a batch."""
+    return [batch for _ in range(epochs) for batch in _batches(rows, size, rng)]
 
 
 def _batches(rows: Sequence[Row], size: int, rng: np.random.Generator, pool: int = 16) -> list[list[Row]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -11,6 +12,7 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.shared_memory import temporary_folder
 from rlanything_agents.models.pretrained import load_weights, save_weights
 from rlanything_agents.training.audit import SAMPLED, kept, store_samples
+from rlanything_agents.training.imitation import Row, fit
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.update import OPTIMIZER, Trainer, UpdateStats
 from rlanything_envs.llm.generator import TextGenerator
@@ -60,6 +62,16 @@ class Learner:
         if stats.optimizer_steps:
             self.version += 1
         return stats
+
+    def imitate(self, rows: Sequence[Row], **settings: Any) -> list[float]:
+        """Train the model on demonstrations; returns the mean loss per epoch.
+
+        Args:
+            rows: The demonstrations.
+            settings: Arguments of `rlanything_agents.training.imitation.fit`.
+        """
+        self.version += 1  # an engine with its own weights loads these before it plays for the judge's lessons
+        return fit(self.model, rows, **settings)
 
     def sleep(self) -> None:
         """Free the accelerator of the optimizer state, for an engine or another trainer; see `GPUScheduler`."""

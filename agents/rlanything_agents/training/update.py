@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from rlanything_agents.training.samples import Sample
 
+AT_SERVICE = "tinker.json"
+"""File with the path of a model's weights and optimizer at the Tinker service, in place of both."""
 OPTIMIZER = "optimizer"
 """Folder of the optimizer state beside the weights of a model that is trained."""
 

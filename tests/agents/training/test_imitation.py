@@ -33,7 +33,7 @@ from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training import imitation
 from rlanything_agents.training.errors import TrainingError
-from rlanything_agents.training.imitation import Row, _rate, fit
+from rlanything_agents.training.imitation import Row, fit, rate_at
 from rlanything_envs.alfworld import words as alfworld_words
 from rlanything_envs.views import get_view
 from rlanything_task_pools import Task
@@ -274,7 +274,7 @@ def test_demonstrations_with_screens_are_learnt_from_them(tokens: int | None) ->
 
 
 def test_the_rate_rises_for_a_share_of_the_steps_and_falls_to_a_tenth() -> None:
-    rates = [_rate(step, 100, 0.1) for step in range(100)]
+    rates = [rate_at(step, 100, 0.1) for step in range(100)]
     assert rates[:10] == pytest.approx([k / 10 for k in range(1, 11)])
     assert sorted(rates[10:], reverse=True) == rates[10:]
     assert rates[-1] == pytest.approx(0.1, abs=0.001)

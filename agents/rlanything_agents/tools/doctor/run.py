@@ -18,7 +18,7 @@ from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.manifest import damage
 from rlanything_agents.runs.stored.episodes import read_episodes
 from rlanything_agents.runs.stored.folder import MAX_JSON
-from rlanything_agents.training.update import OPTIMIZER
+from rlanything_agents.training.update import AT_SERVICE, OPTIMIZER
 from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.log import read_log
 from rlanything_envs.osworld.desktop.doctor import Finding
@@ -203,6 +203,8 @@ def _models(place: Path, topic: str) -> Iterator[Finding]:
     problems: list[Finding] = []
     tensors = 0
     for role in MODELS:
+        if (place / role / AT_SERVICE).is_file():
+            continue
         adapters = (place / role / f"{ADAPTERS}config.json").exists()
         settings = f"{ADAPTERS}config.json" if adapters else "config.json"
         weights = [file.name for file in sorted((place / role).glob("*.safetensors"))] or ["model.safetensors"]
@@ -220,7 +222,9 @@ def _models(place: Path, topic: str) -> Iterator[Finding]:
     if problems:
         yield from problems
     else:
-        yield Finding(topic, True, f"{tensors} tensors of {' and '.join(MODELS)}, with their optimizers")
+        away = [role for role in MODELS if (place / role / AT_SERVICE).is_file()]
+        service = f"; those of {' and '.join(away)} are at the Tinker service" if away else ""
+        yield Finding(topic, True, f"{tensors} tensors of {' and '.join(MODELS)}, with their optimizers{service}")
 
 
 def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
@@ -235,7 +239,7 @@ def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
         for role in MODELS:
             file, weights = checkpoint / role / SAMPLED, before / role
             topic = f"checkpoints/{checkpoint.name}/{role}/{SAMPLED}"
-            if not file.is_file():
+            if not file.is_file() or (weights / AT_SERVICE).is_file():
                 continue
             if not weights.is_dir() or lost:
                 yield Finding(topic, None, f"not computed again: the weights in {weights} are not kept, or damaged")

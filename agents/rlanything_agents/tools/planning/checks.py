@@ -66,6 +66,7 @@ def _extras(config: RunConfig, models: list[CheckpointConfig]) -> Iterator[Findi
         "train": ["torch", "transformers", "trl", *(["peft"] if any(model.lora for model in models) else [])],
         "llm": ["openai"] if config.curriculum.rewriter == "llm" else [],
         "vllm": ["vllm"] if config.engine.kind == "vllm" else [],
+        "tinker": ["tinker"] if config.engine.kind == "tinker" else [],
         "quantized": ["bitsandbytes"] if any(model.quantization for model in models) else [],
         "trackers": list(config.trackers),
     }
@@ -155,6 +156,12 @@ def _model(config: RunConfig, key: str, model: AnyModel) -> Iterator[Finding]:
         return
     from rlanything_agents.models.pretrained import load_template
 
+    if config.engine.kind == "tinker":
+        rank = model.lora.rank if model.lora else 0
+        yield Finding(
+            key, True, f"an adapter of rank {rank} on {model.checkpoint} at the service; its tokenizer is read here"
+        )
+        return
     try:
         check_attention(model.checkpoint, model.attention)
     except MissingExtra as error:
@@ -198,7 +205,7 @@ def _memory(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
             )
             remedy = "a lower `context`, or as many tokens; `checkpointing: true` keeps fewer activations"
             yield Finding(f"{model.role}_trainer.micro_batch_tokens", None, message, remedy)
-    handed = [model.handed for model in models] if config.engine.kind != "transformers" else []
+    handed = [model.handed for model in models] if config.engine.kind.startswith("vllm") else []
     transit = sum(handed) + (max(handed, default=0.0) if launched().strategy == "fsdp" else 0.0)
     inside = fits_in_memory(transit)
     if handed:

@@ -201,9 +201,10 @@ class Planned:
 
 
 def planned(config: RunConfig) -> list[Planned]:
-    """The models of a run."""
-    models = [Planned(config, "policy", config.policy, config.policy_trainer)]
-    if config.queries_judge:
+    """The models of a run in this process."""
+    away = config.engine.kind == "tinker"
+    models = [] if away else [Planned(config, "policy", config.policy, config.policy_trainer)]
+    if config.queries_judge and not (away and isinstance(config.models["reward_model"], CheckpointConfig)):
         trainer = config.judge_trainer if config.judge_learns else None
         models.append(Planned(config, "judge", config.models["reward_model"], trainer))
     return models

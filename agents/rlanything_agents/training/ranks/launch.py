@@ -67,6 +67,8 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
             "update here has several for one step. Use configs/accelerate/fsdp2.yaml: it shards weights, gradients "
             "and moments as ZeRO-3 does"
         )
+    if config.engine.kind == "tinker" and launch.size > 1:
+        yield "engine.kind tinker trains at the service, in a session of one process: start the run without a launcher"
     if launch.strategy != "fsdp":
         return
     if isinstance(config.reward_model, SharedConfig):

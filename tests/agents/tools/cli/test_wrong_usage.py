@@ -61,7 +61,7 @@ WRONG: list[tuple[str, int, str]] = [
     ("train quick.yaml --set rollout.task=3", 2, "unknown key `rollout.task`: did you mean `rollout.tasks`?"),
     ("train quick.yaml --set policy.chekpoint=x", 2, "did you mean `policy.checkpoint`?"),
     ("train quick.yaml --set rollout.tasks=three", 2, "--set rollout.tasks=three: `rollout.tasks`: Input should be"),
-    ("train quick.yaml --set engine.kind=vllmm", 2, "'transformers', 'vllm' or 'vllm_server' (got 'vllmm')"),
+    ("train quick.yaml --set engine.kind=vllmm", 2, "'transformers', 'vllm', 'vllm_server' or 'tinker' (got 'vllmm')"),
     ("train quick.yaml --set seed", 2, "--set 'seed': expected key.subkey=value"),
     ("train quick.yaml --set seed.deep=1", 2, "--set seed.deep=1: `seed`: Input should be"),
     ("train quick.yaml --set 'seed=['", 2, "--set 'seed=['"),
