@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 92_701,
+    "lines of the four packages": 93_639,
     "lines of studies, benchmarks, scripts and examples": 9_345,
-    "lines of tests": 68_635,
-    "files of the four packages": 691,
+    "lines of tests": 69_486,
+    "files of the four packages": 693,
     "settings of a run": 152,
     "commands": 20,
 }
