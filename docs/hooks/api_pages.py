@@ -62,6 +62,7 @@ MODULES: dict[str, tuple[str, Sequence[str]]] = {
             "rlanything_envs.adapters.mcp",
             "rlanything_envs.adapters.skyrl",
             "rlanything_envs.adapters.verifiers",
+            "rlanything_envs.adapters.nemo_gym",
             "rlanything_envs.adapters.sb3",
         ),
     ),

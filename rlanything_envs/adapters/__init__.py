@@ -9,6 +9,7 @@
 | `rlanything_envs.adapters.verl` | verl |
 | `rlanything_envs.adapters.verifiers` | Prime Intellect's verifiers |
 | `rlanything_envs.adapters.prime_rl` | prime-rl's task samplers, on top of that |
+| `rlanything_envs.adapters.nemo_gym` | NeMo Gym: resource servers, their agent and rows |
 | `rlanything_envs.adapters.inspect_ai` | Inspect AI: pinned panels as tasks of `inspect eval` |
 | `rlanything_envs.adapters.sb3` | Stable-Baselines3 |
 | `rlanything_envs.adapters.osworld` | agents and loops written for OSWorld's `DesktopEnv` |

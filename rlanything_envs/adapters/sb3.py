@@ -16,17 +16,20 @@ MaskablePPO("MultiInputPolicy", env).learn(10_000)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rlanything_envs.adapters.hashed_text import counts, known_counts, scaled
 from rlanything_envs.conversation import Conversation, Turn
 
-__all__ = ["AdmissibleActions", "Commands", "HashedText", "Vectors"]
+__all__ = ["AdmissibleActions", "Commands", "HashedText", "Vectors", "counts", "scaled"]
 
 Vectors = dict[str, NDArray[np.float32]]
 
@@ -160,3 +163,26 @@ class HashedText(gym.Wrapper[Any, int, str, int]):
                 rows[number] = scaled(known_counts(command, self._command_features))
             seen["commands"] = rows.ravel()
         return seen
+
+
+_WORD = re.compile(r"\w+")
+
+
+def counts(text: str, features: int) -> NDArray[np.float64]:
+    """Counts of the words and of the pairs of words of a text, hashed with signs; shape (features,).
+
+    The hash is CRC-32, the same on every machine and in every process.
+    """
+    words = _WORD.findall(text.lower())
+    hashes = [crc32(gram.encode()) for gram in (*words, *map(" ".join, pairwise(words)))]
+    signs = [1.0 if value >> 31 else -1.0 for value in hashes]
+    return np.bincount([value % features for value in hashes] or [0], signs or [0.0], features).astype(np.float64)
+
+
+known_counts = lru_cache(maxsize=16_384)(counts)  # for commands, which recur
+
+
+def scaled(vector: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Counts scaled to length 1; zeros stay zeros."""
+    length = float(np.linalg.norm(vector))
+    return (vector / length if length else vector).astype(np.float32)

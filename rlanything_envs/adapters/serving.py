@@ -18,7 +18,7 @@ from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError, SettingError, UnknownTask
 from rlanything_envs.sources import is_task_id
 
-__all__ = ["App", "Message", "Receive", "Scope", "Send", "Server", "answer", "check_request"]
+__all__ = ["App", "BoundedBodies", "Message", "Receive", "Scope", "Send", "Server", "answer", "check_request"]
 __all__ += ["check_settings", "client_error", "make", "outcome_of", "refusal"]
 
 Scope = MutableMapping[str, Any]
@@ -192,6 +192,39 @@ def refusal(scope: Scope, token: str | None) -> tuple[int, str] | None:
     if hmac.compare_digest(given, f"Bearer {token}".encode()):
         return None
     return 401, "give this server's token: Authorization: Bearer TOKEN"
+
+
+class BoundedBodies:
+    """ASGI middleware that reads each request's body first, and refuses one that is too long.
+
+    Args:
+        app: What answers the requests.
+        most: Longest body in bytes.
+    """
+
+    def __init__(self, app: App, most: int) -> None:
+        self._app, self._most = app, most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """An ASGI application."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        parts: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return None
+            parts.append(message.get("body", b""))
+            size, more = size + len(parts[-1]), message.get("more_body", False)
+            if size > self._most:
+                return await answer(send, 413, f"a request of more than {self._most} bytes")
+
+        async def whole() -> Message:
+            return {"type": "http.request", "body": parts.pop(), "more_body": False} if parts else await receive()
+
+        parts = [b"".join(parts)]
+        return await self._app(scope, whole, send)
 
 
 async def answer(send: Send, status: int, reason: str) -> None:

@@ -24,8 +24,7 @@ from stable_baselines3 import PPO  # noqa: E402
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 
-from rlanything_envs.adapters.hashed_text import counts, scaled  # noqa: E402
-from rlanything_envs.adapters.sb3 import AdmissibleActions, HashedText  # noqa: E402
+from rlanything_envs.adapters.sb3 import AdmissibleActions, HashedText, counts, scaled  # noqa: E402
 from rlanything_envs.errors import InfrastructureError  # noqa: E402
 
 QUICK = {"n_steps": 16, "batch_size": 16, "n_epochs": 1, "seed": 0, "device": "cpu"}
@@ -194,15 +193,7 @@ def test_any_text_has_a_vector_of_length_one_or_none(text: str, features: int) -
 
 
 def test_vectors_are_the_same_in_every_process() -> None:
-    code = "from rlanything_envs.adapters.hashed_text import counts; print(counts('Open fridge 1, é', 7).tolist())"
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
-    assert counts("open FRIDGE 1 é", 7).tolist() == eval(outputs.pop())
+    assert counts("Open fridge 1, é", 7).tolist() == counts("open FRIDGE 1 é", 7).tolist() == [0, 0, 0, -1, -1, 2, -1]
     assert not np.array_equal(counts("open fridge 1", 64), counts("open fridge 2", 64))
 
 

@@ -7,29 +7,24 @@ import importlib
 import itertools
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from worlds import FAILING, WORLDS
+from worlds import FAILING, SHORT, Half
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import verifiers.v1 as vf
 from prime_verifiers import served
 
-from rlanything_envs import Conversation
 from rlanything_envs.adapters.prime_rl import CurriculumSampler
 from rlanything_envs.adapters.verifiers import TextTaskData
 from rlanything_envs.curriculum import CurriculumSource
 from rlanything_envs.errors import SettingError
 from rlanything_task_pools import TaskPool, get_domain
-
-ALFWORLD = WORLDS[0]
-SHORT: dict[str, Any] = {"kinds": ["simple"], "max_plan": 4}
 
 
 @pytest.fixture
@@ -43,28 +38,6 @@ def path(tmp_path: Path) -> Path:
 def settings(path: Path, **more: Any) -> dict[str, Any]:
     curriculum = {"rewriting": "inline"}
     return {"taskset": {"id": "live_env", "pool": str(path), "rollouts": 2, "curriculum": curriculum, **more}}
-
-
-class Half:
-    """A player that solves every task the pool began with, and of the two episodes of a rewrite one."""
-
-    def __init__(self, path: Path) -> None:
-        self.pool = TaskPool.open(path)
-        self.conversation = Conversation(ALFWORLD.env_id)
-        self.known: dict[str, tuple[str, list[str]]] = {}
-        self.begun: Counter[str] = Counter()
-
-    def __call__(self, messages: list[dict[str, Any]]) -> str:
-        for slot in self.pool.slots:
-            for task in (self.pool.active(slot), self.pool.candidate(slot)):
-                if task is not None and task.id not in self.known:
-                    self.known[task.id] = self.conversation.start(task).text, ALFWORLD.answers(task)
-        opening = messages[0]["content"]
-        (task_id,) = [task_id for task_id, (text, _) in self.known.items() if text == opening]
-        turn = sum(message["role"] == "assistant" for message in messages)
-        self.begun[task_id] += turn == 0
-        gives_up = self.pool.task(task_id).rewrite is not None and self.begun[task_id] % 2
-        return ALFWORLD.idle if gives_up else self.known[task_id][1][turn]
 
 
 def group(env: Any, task: Any, url: str, episodes: int = 2) -> list[Any]:

@@ -25,8 +25,8 @@ from rlanything_task_pools import get_domain
 
 PAGES = [read_page(path) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
 MOST_NOT_RUN = 20
-SLOW = {"docs/tutorial/train.md", "docs/howto/scaling.md"}
-"""Pages that train for half a minute."""
+SLOW = {"docs/tutorial/train.md", "docs/howto/scaling.md", "docs/howto/nemo-gym.md"}
+"""Pages that train for half a minute, or whose environment is large."""
 
 
 CORE = "the core"
@@ -82,9 +82,11 @@ def test_page(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reque
         run_page(page, tmp_path, commands)
         return
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    python = Isolated(page.environment).python()
-    command = [str(python), str(ROOT / "tests" / "docs" / "doc_runner.py"), str(page.path), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    isolated = Isolated(page.environment)
+    command = [str(isolated.python()), str(ROOT / "tests" / "docs" / "doc_runner.py"), str(page.path), str(tmp_path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env={**os.environ, **isolated.variables}
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 
-from rlanything_envs.adapters.serving import App, Message, Receive, Scope, Send, answer, refusal
+from rlanything_envs.adapters.serving import App, BoundedBodies, Message, Receive, Scope, Send, answer, refusal
 
 __all__ = ["Guard"]
 
@@ -47,31 +47,13 @@ class Guard:
         if path != "/health" and (refused := refusal(scope, self.token)):
             await answer(send, *refused)
         elif self.tools and path == "/mcp" and scope["method"] == "POST":
-            await self._request(scope, receive, send)
+            await BoundedBodies(self.app, self.max_message_bytes)(scope, receive, send)
         elif path in _EPISODES:
             await answer(send, 501, _EPISODES_ELSEWHERE)
         elif path not in _PAGES or scope["method"] not in ("GET", "HEAD"):
             await answer(send, 404, f"there is GET {', '.join(_PAGES)}, and a WebSocket at /ws")
         else:
             await self.app(scope, receive, send)
-
-    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = b""
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return
-            body += message.get("body", b"")
-            if len(body) > self.max_message_bytes:
-                await answer(send, 413, f"a request of more than {self.max_message_bytes} bytes")
-                return
-            if not message.get("more_body"):
-                break
-
-        async def whole() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        await self.app(scope, whole, send)
 
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
         refused = refusal(scope, self.token)
