@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 93_639,
+    "lines of the four packages": 94_201,
     "lines of studies, benchmarks, scripts and examples": 9_345,
-    "lines of tests": 69_486,
+    "lines of tests": 70_039,
     "files of the four packages": 693,
     "settings of a run": 152,
     "commands": 20,
