@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from benchmark_parts import adapted_pool, expert_service
 from click.testing import Result
+from scripted_service import status
 from typer.testing import CliRunner
 
 from rlanything_agents.tools.cli import app
@@ -67,11 +68,11 @@ def test_exit_codes(invoke: Invoke) -> None:
 
 def test_nothing_but_failures_is_no_success(invoke: Invoke, games: Panel) -> None:
     with expert_service(games) as service:
-        service.failing = 100
+        knows, service.default = service.default, status(400)
         failed = invoke(*EASY, "--agent", "openai:m", "--base-url", service.base_url, "--out", "o")
         assert failed.exit_code == 2  # each request is refused
         assert f"the service at {service.base_url} gave no answer (--base-url names another)" in failed.stderr
-        service.failing = 0
+        service.default = knows
         prices = ("--price-in", "1", "--price-out", "2")
         again = invoke(*EASY, "--agent", "openai:m", "--base-url", service.base_url, "--out", "o", *prices)
     assert again.exit_code == 0, again.output

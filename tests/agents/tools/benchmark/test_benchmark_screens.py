@@ -3,16 +3,15 @@
 import base64
 import io
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
+from scripted_service import Service, say, served
 
 from rlanything_agents.tools.benchmark.episode import Episode
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -32,58 +31,12 @@ GREEN = (38, 162, 105)
 SCREEN = (1280, 720)
 
 
-class SeeingService(ThreadingHTTPServer):
-    """A chat service whose model sees: it clicks on what is green in the last picture, and ends where nothing is.
-
-    Args:
-        answers: Answers to give instead, in their order.
-    """
-
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, answers: list[str] | None = None) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked: list[list[dict[str, Any]]] = []
-        self.answers = answers
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-    def reply(self, messages: list[dict[str, Any]]) -> str:
-        self.asked.append(messages)
-        if self.answers is not None:
-            return self.answers[len(self.asked) - 1]
-        return click_on_green(pictures(messages)[-1])
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: SeeingService
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        text = self.server.reply(body["messages"])
-        message = {"role": "assistant", "content": text}
-        content = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
-
-
 @contextmanager
-def serving(answers: list[str] | None = None) -> Iterator[SeeingService]:
-    with SeeingService(answers) as service:
-        thread = threading.Thread(target=service.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
+def serving(answers: list[str]) -> Iterator[Service]:
+    """A chat service with answers in their order, which counts no tokens."""
+    with served() as service:
+        service.script.extend(say(text, usage=None) for text in answers)
         yield service
-        service.shutdown()
-        thread.join()
 
 
 def pictures(messages: list[dict[str, Any]]) -> list[np.ndarray]:
@@ -133,7 +86,7 @@ def played(kind: Any, folder: Path, turns: int, **settings: Any) -> list[list[di
         for number in range(turns):
             player.act(turn(number, "Task: Press it." if number == 0 else f"Message {number}."))
         agent.close()
-    return service.asked
+    return [asked.body["messages"] for asked in service.asked]
 
 
 def test_a_service_gets_one_new_picture_a_turn_and_the_last_three_at_most(tmp_path: Path) -> None:
@@ -243,15 +196,17 @@ def test_a_button_is_found_by_its_pixels_on_a_real_desktop(agent: str, tmp_path:
     environment = None
     if not agent.startswith("qwen3vl"):
         environment = {"observation": ["screenshot", "instruction", "message"], "action_space": "computer_use"}
-    with serving() as service:
-        service.reply = lambda messages: (  # type: ignore[method-assign]
-            service.asked.append(messages),
-            click_on_green(pictures(messages)[-1]) if len(service.asked) == 1 else "DONE",
-        )[1]
+    with served() as service:
+        service.default = say("DONE")
+        service.script.append(
+            lambda handler, asked: say(click_on_green(pictures(asked.body["messages"])[-1]))(handler, asked)
+        )
         chat = ChatSettings(base_url=service.base_url)
         found = run_benchmark(panel, agent, tmp_path / "out", environment=environment, chat=chat, workers=1)
     assert (found["total"]["rate"], found["total"]["steps"], found["errors"]) == (1.0, 2.0, [])
-    assert [len(pictures(messages)) for messages in service.asked] == ([] if agent.startswith("python") else [1, 2])
+    assert [len(pictures(asked.body["messages"])) for asked in service.asked] == (
+        [] if agent.startswith("python") else [1, 2]
+    )
     (record,) = [json.loads(path.read_text()) for path in (tmp_path / "out" / "episodes").glob("*.json")]
     assert record["turns"][0]["command"] == "ok"
     picture = np.asarray(PIL.Image.open(tmp_path / "out" / "screens" / "0000" / "0000-000.webp").convert("RGB"))

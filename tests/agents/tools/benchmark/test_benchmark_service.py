@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchmark_parts import desktop_panel, expert_service, timeless
+from scripted_service import status
 
 from rlanything_agents.tools.benchmark.runner import run_benchmark
 from rlanything_agents.tools.benchmark.settings import ChatSettings, usual_service
@@ -41,13 +42,13 @@ def test_a_model_that_knows_wins_and_is_counted(name: str, tmp_path: Path, monke
         found = run_benchmark(panel, "openai:expert", tmp_path / "out", chat=chat, workers=3)
     total = found["total"]
     assert (total["rate"], total["tokens_estimated"]) == (1.0, False)
-    assert total["tokens_in"] == sum(len(m["content"]) for asked in service.asked for m in asked["messages"])
+    assert total["tokens_in"] == sum(len(m["content"]) for asked in service.asked for m in asked.body["messages"])
     assert total["dollars"] == pytest.approx((2 * total["tokens_in"] + 8 * total["tokens_out"]) / 1e6, abs=1e-6)
-    assert {asked["authorization"] for asked in service.asked} == {"Bearer secret-0123456789"}
-    assert {(asked["model"], asked["max_tokens"], asked["temperature"]) for asked in service.asked} == {
+    assert {asked.headers["authorization"] for asked in service.asked} == {"Bearer secret-0123456789"}
+    assert {(asked.body["model"], asked.body["max_tokens"], asked.body["temperature"]) for asked in service.asked} == {
         ("expert", 500, 1.0)
     }
-    assert len({asked["seed"] for asked in service.asked}) == len(service.asked), "every answer has its own chance"
+    assert len({asked.body["seed"] for asked in service.asked}) == len(service.asked), "every answer has its own chance"
     written = "".join(path.read_text() for path in (tmp_path / "out").rglob("*.json*") if path.suffix != ".gz")
     assert "secret-0123456789" not in written
 
@@ -67,7 +68,7 @@ def test_answers_on_record_are_not_asked_again(games: Panel, tmp_path: Path) -> 
 def test_failures_are_listed_apart_and_tried_again(games: Panel, tmp_path: Path) -> None:
     with expert_service(games) as service:
         chat = ChatSettings(base_url=service.base_url)
-        service.failing = 2
+        service.script.extend([status(400)] * 2)
         first = run_benchmark(games, "openai:expert", tmp_path / "out", chat=chat, workers=1)
         assert (first["total"]["episodes"], first["total"]["errors"], first["total"]["rate"]) == (2, 2, 1.0)
         assert first["left"] == 2
@@ -106,19 +107,19 @@ def test_the_greedy_choice_and_a_cut_history(games: Panel, tmp_path: Path) -> No
         chat = ChatSettings(base_url=service.base_url, temperature=0, max_history=1)
         short = {"max_episode_steps": 5}
         run_benchmark(games, "openai:expert", tmp_path / "out", chat=chat, workers=1, environment=short)
-    assert {asked["temperature"] for asked in service.asked} == {0}
-    lengths = {len(asked["messages"]) for asked in service.asked}
+    assert {asked.body["temperature"] for asked in service.asked} == {0}
+    lengths = {len(asked.body["messages"]) for asked in service.asked}
     assert max(lengths) == 3
     for asked in service.asked:
-        roles = [message["role"] for message in asked["messages"]]
+        roles = [message["role"] for message in asked.body["messages"]]
         assert roles == ["user", "assistant", "user"][: len(roles)]
-        assert "Your task is to" in asked["messages"][0]["content"]
+        assert "Your task is to" in asked.body["messages"][0]["content"]
 
 
 def test_a_listed_command_is_the_form_of_an_answer(games: Panel, tmp_path: Path) -> None:
     with expert_service(games) as service:
         chat, listed = ChatSettings(base_url=service.base_url), {"max_episode_steps": 2, "admissible": "list"}
         run_benchmark(games, "openai:expert", tmp_path / "out", chat=chat, workers=1, environment=listed)
-        asked = service.asked[0]
+        asked = service.asked[0].body
     assert "Action:" in asked["structured_outputs"]["regex"]
     assert "go to " in asked["structured_outputs"]["regex"]
