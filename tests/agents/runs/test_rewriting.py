@@ -3,9 +3,7 @@
 import json
 import re
 import shutil
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chat_runs import settings as chat_settings
+from scripted_service import KEY, Asked, Handler, Service, answer, served
 
 from rlanything_agents.config import CurriculumConfig, RunConfig
 from rlanything_agents.config.seeds import seed_of
@@ -27,44 +26,8 @@ from rlanything_envs.llm import read_log
 from rlanything_task_pools import Task, TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 
-KEY = "Plain0123456789abcdefXYZ"
 KNOBS = {"rooms": ["Kitchen"], "kinds": ["heat"]}
 SMALL = {"hidden_size": 32, "layers": 1}
-
-
-class Service(ThreadingHTTPServer):
-    """Answers `text`, or with a summary in the judge's words where it is asked for one."""
-
-    daemon_threads = True
-
-    def __init__(self, text: str) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.text = text
-        self.keys: list[str] = []
-        self.prompts: list[str] = []
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Service
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.keys.append(self.headers["authorization"])
-        prompt = asked["messages"][0]["content"]
-        self.server.prompts.append(prompt)
-        message = {"role": "assistant", "content": _summary(prompt) or self.server.text}
-        body = {
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 500, "completion_tokens": 50},
-        }
-        raw = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Quiet."""
 
 
 def _summary(prompt: str) -> str:
@@ -84,20 +47,26 @@ def root() -> Task:
 
 
 @pytest.fixture
-def service(root: Task) -> Iterator[Service]:
-    """Proposes an easier task for the root that the domain accepts."""
+def text(root: Task) -> str:
+    """An easier task for the root that the domain accepts."""
     proposals = DOMAIN.propose(root, "easier", np.random.default_rng(0))
     good = next(p for p in proposals if isinstance(DOMAIN.validate(root, p, direction="easier", author="a"), Task))
-    service = Service(f"Here it is:\n```json\n{json.dumps(good)}\n```")
-    thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield service
-    service.shutdown()
-    service.server_close()
+    return f"Here it is:\n```json\n{json.dumps(good)}\n```"
+
+
+@pytest.fixture
+def service(text: str) -> Iterator[Service]:
+    """Answers the text, or with a summary in the judge's words where it is asked for one."""
+
+    def behave(handler: Handler, asked: Asked) -> None:
+        handler.reply(answer(_summary(asked.body["messages"][0]["content"]) or text, usage=(500, 50)))
+
+    with served() as service:
+        service.default = behave
+        yield service
 
 
 def config(service: Service, summariser: str | None = "scripted", **llm: Any) -> RunConfig:
-    address = f"http://127.0.0.1:{service.server_port}/v1"
     return RunConfig.model_validate(
         {
             "name": "rewritten",
@@ -115,19 +84,19 @@ def config(service: Service, summariser: str | None = "scripted", **llm: Any) ->
                 "knobs": KNOBS,
                 "rewriter": "llm",
                 "summariser": summariser,
-                "llm": {"base_url": address, "model": "some/model", "api_key_env": "TEST_KEY", **llm},
+                "llm": {"base_url": service.base_url, "model": "some/model", "api_key_env": "TEST_KEY", **llm},
             },
         }
     )
 
 
 def test_the_answers_are_logged_and_not_asked_for_twice(
-    service: Service, root: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    service: Service, text: str, root: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
     folder = RunFolder(tmp_path / "run")
     train(config(service), folder, Reporter.silent(), command="test")
-    assert service.keys == [f"Bearer {KEY}"]
+    assert [asked.headers["authorization"] for asked in service.asked] == [f"Bearer {KEY}"]
     with TaskPool.open(folder.pool) as pool:
         candidate = pool.candidate(0)
     assert candidate is not None
@@ -135,19 +104,19 @@ def test_the_answers_are_logged_and_not_asked_for_twice(
     assert candidate.rewrite is not None
     assert candidate.rewrite.author == "some/model"
     (record,) = read_log(folder.prompts)
-    assert record.text == service.text
+    assert record.text == text
     assert all(KEY not in path.read_text(errors="replace") for path in folder.path.rglob("*") if path.is_file())
 
     shutil.rmtree(folder.checkpoints.path / "0001")  # as if the run had been killed in its first iteration
     folder.summary.unlink()
     train(config(service), folder, Reporter.silent(), command="test")
-    assert len(service.keys) == 1
+    assert len(service.asked) == 1
     with TaskPool.open(folder.pool) as pool:
         assert pool.candidate(0) == candidate
 
 
 def test_a_word_that_only_the_reward_model_wrote_reaches_the_rewriter(
-    service: Service, root: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    service: Service, text: str, root: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reward model -> votes -> summaries -> critique -> prompt of the rewriter, through a whole run."""
     monkeypatch.setenv("TEST_KEY", KEY)
@@ -155,13 +124,13 @@ def test_a_word_that_only_the_reward_model_wrote_reaches_the_rewriter(
     train(config(service, summariser=None), folder, Reporter.silent(), command="test")
     episodes = list(read_episodes(next(folder.trajectories.glob("*.jsonl.gz"))))
     turns = [turn for episode in episodes for turn in episode.turns]
-    read = [text for turn in turns for text in (turn.thought, turn.action, turn.observation)]
+    read = [said for turn in turns for said in (turn.thought, turn.action, turn.observation)]
     read += [episode.opening for episode in episodes]
     read += [DOMAIN.describe(root), *(path.read_text() for path in (files(curriculum) / "prompts").iterdir())]
-    votes = _words(text for turn in turns for text in turn.judgements)
+    votes = _words(vote for turn in turns for vote in turn.judgements)
     only_in_votes = votes - _words(read) - {"boxed"}
     assert only_in_votes
-    (rewriting,) = [record for record in read_log(folder.prompts) if record.text == service.text]
+    (rewriting,) = [record for record in read_log(folder.prompts) if record.text == text]
     prompt = rewriting.prompt[0]["content"]
     assert "solved 0 of 2 attempts" in prompt
     (reached,) = [line for line in prompt.splitlines() if "The judge found: " in line]
@@ -197,7 +166,7 @@ def test_an_empty_budget_ends_the_rewriting_and_not_the_run(
     monkeypatch.setenv("TEST_KEY", KEY)
     folder = RunFolder(tmp_path / "run")
     summary = train(config(service, budget=10), folder, Reporter.silent(), command="test")
-    assert service.keys == []
+    assert service.asked == []
     assert summary["iterations"] == 1
     with TaskPool.open(folder.pool) as pool:
         assert [event.reason for event in pool.events(kind="discarded")] == ["generator_error"]
