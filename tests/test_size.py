@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 94_201,
     "lines of studies, benchmarks, scripts and examples": 9_345,
-    "lines of tests": 70_039,
+    "lines of tests": 69_829,
     "files of the four packages": 693,
     "settings of a run": 152,
     "commands": 20,
