@@ -22,12 +22,13 @@ from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dict
 from rlanything_envs.osworld.coordinates import Scale, absolute
 from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation, Unwinnable
 from rlanything_envs.osworld.desktop.observation import Pixels
+from rlanything_envs.osworld.kept import KeptGuest, Recorder
 from rlanything_envs.osworld.looks import Look
 from rlanything_envs.osworld.machine import Machine
 from rlanything_envs.osworld.marks import with_marks
 from rlanything_envs.osworld.readers import READERS
 from rlanything_envs.osworld.settle import AFTER_SETUP, BEFORE_SCORE, Limit, Settle, changed
-from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, substitute
+from rlanything_envs.osworld.setup import Files, Stage, check_steps, run_steps, stage_names, substitute
 from rlanything_envs.osworld.tools import TOOLS
 from rlanything_envs.osworld.view import View
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
@@ -260,6 +261,10 @@ class OSWorldEnv(gym.Env[Any, Any]):
         self.task_id = ""
         self.code = ""
         """PyAutoGUI code of the last action, with coordinates in pixels; empty where it was a word or unreadable."""
+        self.keep_results = False
+        """Whether `results` are kept."""
+        self.results: bytes | None = None
+        """What the evaluator read of the desktop at the end of the last episode, for `judge_again`; one line."""
         self._ahead: Ahead | None = None
         self._episode: _Episode | None = None
 
@@ -279,7 +284,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             InfrastructureError: the desktop or its set-up failed, or a file of the task is missing.
         """
         super().reset(seed=seed)
-        self._episode = None
+        self._episode = self.results = None
         wanted = wanted_task(options)
         task = self.source.draw(self.np_random) if wanted is None else find_task(wanted, self.domain, self.source)
         problem = problem_of(task)
@@ -357,7 +362,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             self._check(episode)  # after it, since what was killed takes a moment to end
             if answer.ends or episode.turn == self.max_turns:
                 answer.reward = self._score(episode, answer.action)
-                answer.outcome = Verdict.SUCCESS if answer.reward >= _FULL_SCORE else Verdict.FAILURE
+                answer.outcome = _verdict(answer.reward)
         except Exception as error:
             reason = str(error) or type(error).__name__
             crash = self._is_crash(episode, error)
@@ -523,7 +528,26 @@ class OSWorldEnv(gym.Env[Any, Any]):
         run_steps(steps, stage, "postconfig", lenient=True)
         if steps:
             self._rest(stage)
-        return float(evaluate(episode.evaluator, self.client, last_action=last, files=self.files, strict=self.strict))
+        recorder = Recorder(self.client) if self.keep_results else None
+        guest = recorder or self.client
+        score = evaluate(episode.evaluator, guest, last_action=last, files=self.files, strict=self.strict)
+        self.results = None if recorder is None else recorder.to_json(last)
+        return float(score)
+
+    def judge_again(self, task: Task, results: bytes) -> tuple[float, Verdict]:
+        """Score and verdict of `results` that were kept of an episode on a task, by the evaluator as it is now.
+
+        No desktop is needed. The results are believed: whoever can write them can write a solved state.
+
+        Raises:
+            TaskFormatError: the task is malformed.
+            NotKept: the evaluator asks for more than was kept, or the results are malformed.
+            VerifierError, EvaluatorError, AssetError: there is no score.
+        """
+        guest = KeptGuest(results)
+        evaluator = substitute(problem_of(task).evaluator, stage_names(self.screen, self.password))
+        score = evaluate(evaluator, guest, last_action=guest.last_action, files=self.files, strict=self.strict)
+        return score, _verdict(score)
 
     def _rest(self, stage: Stage) -> None:
         if self.settle is not None:
@@ -607,6 +631,10 @@ class _Answer:
     error: str = ""
     agent_crash: str = ""
     command: Command | None = None
+
+
+def _verdict(score: float) -> Verdict:
+    return Verdict.SUCCESS if score >= _FULL_SCORE else Verdict.FAILURE
 
 
 def _settled(client: Client, settle: Settle) -> Pixels:

@@ -20,7 +20,7 @@ from rlanything_envs.osworld.settle import Limit
 from rlanything_task_pools import TaskFormatError
 from rlanything_task_pools.osworld import file_of
 
-__all__ = ["Files", "Stage", "check_steps", "run_steps", "substitute"]
+__all__ = ["Files", "Stage", "check_steps", "run_steps", "stage_names", "substitute"]
 
 _LONGEST_SLEEP = 60.0
 _REST_SECONDS, _REST_EVERY, _QUIET_LOOKS = 5.0, 0.05, 3
@@ -73,14 +73,19 @@ class Stage:
     @property
     def names(self) -> dict[str, str]:
         """Names that texts of a step may hold in braces, and their values."""
-        width, height = self.screen
-        return {
-            "{CLIENT_PASSWORD}": self.password,
-            "{SCREEN_WIDTH}": str(width),
-            "{SCREEN_HEIGHT}": str(height),
-            "{SCREEN_WIDTH_HALF}": str(width // 2),
-            "{SCREEN_HEIGHT_HALF}": str(height // 2),
-        }
+        return stage_names(self.screen, self.password)
+
+
+def stage_names(screen: tuple[int, int], password: str) -> dict[str, str]:
+    """See `Stage.names`."""
+    width, height = screen
+    return {
+        "{CLIENT_PASSWORD}": password,
+        "{SCREEN_WIDTH}": str(width),
+        "{SCREEN_HEIGHT}": str(height),
+        "{SCREEN_WIDTH_HALF}": str(width // 2),
+        "{SCREEN_HEIGHT_HALF}": str(height // 2),
+    }
 
 
 def substitute(value: Any, names: Mapping[str, str]) -> Any:

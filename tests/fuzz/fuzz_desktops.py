@@ -9,6 +9,7 @@ import sqlite3
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -25,6 +26,7 @@ from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer
 from rlanything_envs.osworld.desktop.guest.multipart import parse_multipart
 from rlanything_envs.osworld.desktop.observation import GuestOutput
 from rlanything_envs.osworld.desktop.transport import Response, Transport
+from rlanything_envs.osworld.kept import KeptGuest, NotKept, Recorder
 from rlanything_envs.osworld.setup import check_steps
 from rlanything_task_pools import get_domain
 from rlanything_task_pools.osworld import HELD_OUT, KINDS
@@ -253,6 +255,20 @@ def _printed() -> list[bytes]:
     ]
 
 
+def _kept(content: bytes) -> None:
+    guest = KeptGuest(content)
+    for evaluator in _evaluators():
+        with suppress(NotKept):
+            assert 0.0 <= evaluate(evaluator, guest, last_action="DONE", files=_Carried()) <= 1.0
+
+
+def _keeping() -> list[bytes]:
+    recorder = Recorder(_Desk(_printed()[0]))
+    for evaluator in _evaluators()[:12]:
+        evaluate(evaluator, recorder, last_action="DONE", files=_Carried())
+    return [recorder.to_json("DONE")]
+
+
 # -- files ---------------------------------------------------------------------------------------------------------
 
 
@@ -336,6 +352,7 @@ TARGETS = (
     Target("accessibility tree", of_text(_tree), (), lambda: [TREE]),
     Target("replies of a guest", _replies, (), lambda: [*REPLIES, *_screens()]),
     Target("scores of a desktop", _scores, (), _printed, effort=30),
+    Target("kept results of a desktop", _kept, (NotKept,), _keeping, effort=30),
     Target("file of a desktop", _opened, (), _documents, effort=60),
     Target(
         "screen of a desktop",

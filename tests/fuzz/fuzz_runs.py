@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import json
+import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 from fuzz_table import Target, of_file
 
+from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.runs.manifest import damage
 from rlanything_agents.runs.storage import RunFolderError
@@ -21,10 +26,11 @@ from rlanything_agents.tools.audit.card import panel_card, read_measured
 from rlanything_agents.tools.benchmark.compare import compare_results
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.record import ResultFolder
+from rlanything_agents.tools.benchmark.reverify import reverify
 from rlanything_agents.tools.doctor.run import examine_run
 from rlanything_agents.tools.view.run import RunView
 from rlanything_agents.training.ranks.sharding import read_state, write_state
-from rlanything_task_pools import UnknownName
+from rlanything_task_pools import Task, TaskPool, UnknownName, get_domain
 from rlanything_task_pools.panel import panel_hash, read_recipe
 
 __all__ = ["TARGETS"]
@@ -168,6 +174,33 @@ def _compared(path: Path) -> None:
     compare_results(path, path)
 
 
+def _judged_again(content: bytes) -> None:
+    """A benchmark whose settings, results and record of an episode are the content, each in turn."""
+    task, pool = _pool()
+    name = f"episodes/{task.id}-{seed_of(0, 'episode', task.id, 0)}.json"
+    files = {
+        "benchmark.json": _bytes({"seed": 0}),
+        "results.jsonl": _bytes({**RESULT, "task": task.id}) + b"\n",
+        name: _bytes({**EPISODE, "task_id": task.id, "goal": task.goal}),
+    }
+    for hostile in files:
+        with tempfile.TemporaryDirectory() as place, suppress(BenchmarkError, RunFolderError):
+            Path(place, "episodes").mkdir()
+            for other, data in files.items():
+                Path(place, other).write_bytes(content if other == hostile else data)
+            found = reverify(Path(place), pool=pool, workers=1)
+            assert (found["judged"], found["solved"]["now"]) == (1, 0)
+
+
+@cache
+def _pool() -> tuple[Task, Path]:
+    task = get_domain("alfworld").generate(0, kinds=["simple"], rooms=["Bathroom"])
+    path = Path(tempfile.mkdtemp(), "pool.sqlite")
+    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
+    TaskPool.create(path, [task]).close()
+    return task, path
+
+
 def _optimizer() -> list[bytes]:
     with tempfile.TemporaryDirectory() as place:
         write_state(Path(place), {"updates": torch.tensor(2), "weight.exp_avg": torch.ones(2, 3)})
@@ -223,6 +256,13 @@ TARGETS = (
         of_file("results/results.jsonl", _results),
         (BenchmarkError,),
         lambda: [_bytes(RESULT) + b"\n"],
+    ),
+    Target(
+        "benchmark that is judged again",
+        _judged_again,
+        (),
+        lambda: [_bytes(value) for value in ({"seed": 0, "environment": {"max_episode_steps": 9}}, RESULT, EPISODE)],
+        effort=30,
     ),
     Target("results of a benchmark", of_file("results.json", _compared), (BenchmarkError,), lambda: [_bytes(RESULTS)]),
     Target("measured files of a card", _carded, (BenchmarkError,), lambda: [_bytes(MEASURED)], effort=10),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rlanything_envs.conversation import Conversation, Turn
     from rlanything_task_pools import Task
 
-__all__ = ["RANDOM", "REFUSED", "SOLUTION", "AuditAgent", "AuditWorld"]
+__all__ = ["RANDOM", "REFUSED", "SOLUTION", "AuditAgent", "AuditWorld", "Refusals"]
 
 RANDOM, SOLUTION = "random", "solution"
 """Names of the two agents that do not cheat: random play, and the known solution, the control."""
@@ -93,12 +93,15 @@ class AuditWorld(World):
     def open(self) -> Conversation:
         """Open a conversation with a new environment."""
         conversation = super().open()
-        conversation.env = _Refusals(conversation.env)
+        conversation.env = Refusals(conversation.env)
         return conversation
 
 
-class _Refusals(gym.Wrapper[Any, Any, Any, Any]):
+class Refusals(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment in which a refusal to begin is an infrastructure failure."""
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode."""
         try:
             return super().reset(seed=seed, options=options)
         except (ValueError, InfrastructureError) as error:  # a malformed task, or one that is solved from the start

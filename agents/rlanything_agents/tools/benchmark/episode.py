@@ -158,11 +158,13 @@ class World:
         domain: Domain of the environment.
         arguments: Arguments of the environment.
         record: Folder for the courses of episodes; empty for none.
+        keep_results: Whether what the evaluator of a desktop read is kept there, too.
     """
 
     domain: str
     arguments: Mapping[str, Any]
     record: str = ""
+    keep_results: bool = False
 
     def open(self) -> Conversation:
         """Open a conversation with a new environment.
@@ -173,7 +175,7 @@ class World:
         env_id = get_domain(self.domain).env_id
         try:
             if self.record:
-                return RecordedConversation(Path(self.record), env_id, **self.arguments)
+                return RecordedConversation(Path(self.record), env_id, keep_results=self.keep_results, **self.arguments)
             return Conversation(env_id, **self.arguments)
         except (TypeError, ValueError) as error:
             raise BenchmarkError(f"{env_id} cannot be made with {dict(self.arguments)}: {error}") from error

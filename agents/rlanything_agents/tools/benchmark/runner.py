@@ -47,6 +47,7 @@ def run_benchmark(
     chat: ChatSettings | None = None,
     workers: int | None = None,
     restart: bool = False,
+    keep_results: bool = False,
     reporter: Reporter | None = None,
     command: str = "",
 ) -> dict[str, Any]:
@@ -65,6 +66,7 @@ def run_benchmark(
         chat: Settings of chat agents.
         workers: Episodes in parallel; the agent's default if None.
         restart: Delete the content of the folder and begin again.
+        keep_results: Keep what the evaluator of a desktop read, for `rlanything_agents.tools.benchmark.reverify`.
         reporter: Shows progress.
         command: Command line of the user, for the report.
 
@@ -80,7 +82,9 @@ def run_benchmark(
         raise BenchmarkError("episodes and workers are at least 1, and a seed at least 0")
     chat, reporter = chat or ChatSettings(), reporter or Reporter.silent()
     own = qwen3vl.ENVIRONMENT if agent.startswith("qwen3vl:") else {}
-    world = World(panel.domain, {**panel.environment, **own, **(environment or {})}, str(out / "episodes"))
+    world = World(
+        panel.domain, {**panel.environment, **own, **(environment or {})}, str(out / "episodes"), keep_results
+    )
     with replace(world, record="").open() as conversation:  # fails early where the environment rejects its arguments
         turns, screens = most_turns(conversation.env), has_screens(conversation.env)
         _check_files(panel, conversation.env)

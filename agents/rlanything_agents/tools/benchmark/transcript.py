@@ -28,12 +28,17 @@ class RecordedConversation(Conversation):
     Args:
         folder: Where the files go.
         env: See `Conversation`.
+        keep_results: Whether ``TASK-SEED.results.gz`` holds what the evaluator of a desktop read at the end.
         arguments: See `Conversation`.
     """
 
-    def __init__(self, folder: Path, env: gym.Env[Any, Any] | str, **arguments: Any) -> None:
+    def __init__(
+        self, folder: Path, env: gym.Env[Any, Any] | str, *, keep_results: bool = False, **arguments: Any
+    ) -> None:
         super().__init__(env, **arguments)
         self._folder = folder
+        if keep_results and hasattr(self.env.unwrapped, "keep_results"):
+            self.env.unwrapped.keep_results = True
         self.env = self._screens = Screens(self.env)
         self._name = ""
         self._record: dict[str, Any] = {}
@@ -69,6 +74,10 @@ class RecordedConversation(Conversation):
         for pictures in self._screens.take():
             for number, picture in pictures.items():
                 (self._folder / f"{self._name}-{number:03d}.webp").write_bytes(picture)
+        kept = self._folder / f"{self._name}.results.gz"
+        kept.unlink(missing_ok=True)  # of an earlier attempt
+        if results := getattr(self.env.unwrapped, "results", None):
+            kept.write_bytes(gzip.compress(results, mtime=0))
         write_atomically(self._folder / f"{self._name}.json", json.dumps({**self._record, **end}))
 
 

@@ -2,7 +2,7 @@
 subcommand, whose heavy imports happen when it is called.
 
 - `init`, `train`, `view`, `pool`, `pool_views`, `export`, `doctor`: runs and their pools.
-- `benchmark`, `compare`, `audit`, `play`, `serve`, `desktop`: agents, environments and desktops.
+- `benchmark`, `compare`, `reverify`, `audit`, `play`, `serve`, `desktop`: agents, environments and desktops.
 - `options`, `output`: parts that subcommands share.
 """
 
@@ -24,6 +24,7 @@ from rlanything_agents.tools.cli.export import export
 from rlanything_agents.tools.cli.init import init
 from rlanything_agents.tools.cli.output import plain_errors
 from rlanything_agents.tools.cli.play import play
+from rlanything_agents.tools.cli.reverify import reverify
 from rlanything_agents.tools.cli.serve import serve
 from rlanything_agents.tools.cli.train import train
 from rlanything_agents.tools.cli.view import view
@@ -40,6 +41,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     train,
     benchmark,
     compare,
+    reverify,
     audit,
     play,
     doctor,

@@ -51,6 +51,9 @@ def benchmark(
         float | None, typer.Option(min=0, max=1, metavar="RATE", help="Exit with 1 if the success rate is below RATE.")
     ] = None,
     restart: Annotated[bool, typer.Option(help="Delete the results in the folder and start over.")] = False,
+    keep_results: Annotated[
+        bool, typer.Option(help="Keep what evaluators of desktops read, for `rlanything reverify`.")
+    ] = False,
     as_json: AsJson = False,
     row: Annotated[bool, typer.Option("--row", help="Print the row of docs/results.md and nothing else.")] = False,
 ) -> None:
@@ -92,6 +95,7 @@ def benchmark(
             chat=chat,
             workers=workers,
             restart=restart,
+            keep_results=keep_results,
             reporter=Reporter(error_console()),
             command=shlex.join(["rlanything", *sys.argv[1:]]),
         )

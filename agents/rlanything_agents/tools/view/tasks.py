@@ -14,6 +14,7 @@ from urllib.parse import quote
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.runs.stored.values import readable
+from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.cli.pool_views import lineage_rows, slot_rows, word_diff, world_diff
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, Version, get_domain
@@ -69,7 +70,7 @@ def open_pool(folder: SafeFolder) -> Iterator[TaskPool | None]:
     try:
         with _WatchedPool.open(folder.root / POOL, timeout=2.0) as pool, pool.snapshot():
             yield pool
-    except RunFolderError:
+    except (RunFolderError, BenchmarkError):  # of who reads it
         raise
     except (ValueError, LookupError, TypeError, RecursionError, sqlite3.Error) as error:
         # Any error that reading a damaged file may raise.

@@ -44,6 +44,9 @@ WRONG: list[tuple[str, int, str]] = [
     ("benchmark", 2, "Missing option '--agent'"),
     (f"benchmark --agent random {PANEL} --episodes many", 2, "Invalid value for '--episodes'"),
     (f"benchmark --agent random {PANEL} --fail-under 2", 2, "Invalid value for '--fail-under'"),
+    ("reverify nowhere", 2, "there is no folder nowhere"),
+    ("reverify folder", 2, "folder is neither a run (config.json) nor a benchmark (benchmark.json)"),
+    ("reverify run --panel alfworld-easy --pool run", 2, "give one of --panel and --pool"),
     ("export run --out x --format csv", 2, "'csv' is not one of 'parquet', 'jsonl', 'inspect'"),
     ("view run --port 99999", 2, "Invalid value for '--port'"),
     # run files
