@@ -15,7 +15,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlanything_agents.runs.hooks import Hook
 
 __all__ = ["do_work", "main"]
 
@@ -78,9 +81,11 @@ def do_work(work: Mapping[str, Any]) -> None:
     if work["kind"] == "warm":
         warm_up(config, folder, reporter)
     else:
+        from studies.profiled import Profiled
         from studies.votes import TrueVotes
 
-        hooks = [TrueVotes(config, source)] if (source := work.get("votes")) else []
+        hooks: list[Hook] = [TrueVotes(config, source)] if (source := work.get("votes")) else []
+        hooks += [Profiled(episodes)] if (episodes := work.get("profile")) else []
         train(config, folder, reporter, command=work["command"], hooks=hooks)
 
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rlanything_envs.curriculum.acceptance import Acceptance, Decision, Tally, Trial, TrialRole, get_acceptance
-from rlanything_envs.curriculum.ledger import Ledger, OpenTrial
+from rlanything_envs.curriculum.ledger import WINDOW, Ledger, OpenTrial
 from rlanything_envs.curriculum.rewrite_request import BACKGROUND, CritiqueSource, RewriteRequest
 from rlanything_envs.curriculum.rewriter import Rewriter, Rewriting, get_rewriter
 from rlanything_envs.errors import SettingError
@@ -43,6 +43,12 @@ def rewrite_direction(accuracy: float, band: tuple[float, float]) -> Direction |
     """Direction in which a task with this success rate is rewritten; None for one inside the band."""
     low, high = band
     return "easier" if accuracy <= low else "harder" if accuracy >= high else None
+
+
+def _variance(tally: Tally) -> float:
+    """Variance of an outcome at the success rate of these episodes, which is what a group of them can teach."""
+    rate = tally.accuracy if tally.n else 0.5
+    return rate * (1 - rate)
 
 
 class Curriculum:
@@ -67,6 +73,9 @@ class Curriculum:
             run: finished rewrites take effect in the next `assign`, or, at a point of the caller's choice and in a
             fixed order, in ``drain(wait=True)``. Rewriters must then be thread-safe.
         seed: seeds the rewriter's choices, together with the slot and the length of its history.
+        sampling: "uniform", as published, or "profile": active tasks are drawn in proportion to p (1 - p), where p is
+            the success rate of the last 32 episodes, such as those of `rlanything pool profile`. Tasks that were never
+            or always solved are left out while there are others; a task that was not played counts as p = 1/2.
         operators: the domain's rewrite operators to enable for a rewriter given by name, other than "fresh"; the
             domain's defaults if None.
 
@@ -86,6 +95,7 @@ class Curriculum:
         rollouts: int = 8,
         rewriting: Literal["inline", "background"] = "inline",
         seed: int = 0,
+        sampling: Literal["uniform", "profile"] = "uniform",
         operators: Iterable[str] | None = None,
     ) -> None:
         low, high = band
@@ -95,6 +105,8 @@ class Curriculum:
             raise SettingError(f"Curriculum: rollouts must be at least 1, got {rollouts}")
         if rewriting not in ("inline", "background"):
             raise SettingError(f"Curriculum: rewriting {rewriting!r} is unknown; choose 'inline' or 'background'")
+        if sampling not in ("uniform", "profile"):
+            raise SettingError(f"Curriculum: sampling {sampling!r} is unknown; choose 'uniform' or 'profile'")
         if operators is not None:
             if not isinstance(rewriter, str):
                 raise SettingError("Curriculum: operators go with a rewriter's name; give them to the rewriter")
@@ -107,6 +119,7 @@ class Curriculum:
         self.rollouts = rollouts
         self.rewriting = rewriting
         self.seed = seed
+        self.sampling = sampling
         self._slots = pool.slots
         self._ledger = Ledger(pool, rollouts)
         self._requests: dict[int, RewriteRequest] = {}  # by slot, oldest first
@@ -120,9 +133,9 @@ class Curriculum:
     def assign(self, n: int, rng: np.random.Generator, *, without: Collection[int] = ()) -> list[Assignment]:
         """The next `n` groups, on slots other than those in `without`.
 
-        Waiting candidates come first, the oldest first; then active tasks of the other slots, drawn uniformly. As in
-        the released code, except that candidates count towards the `n` groups. A slot comes twice only where `n`
-        exceeds the number of slots, and its further groups play the active task.
+        Waiting candidates come first, the oldest first; then active tasks of the other slots, drawn by `sampling`. As
+        in the released code, except that candidates count towards the `n` groups. A slot comes twice only where `n`
+        exceeds the number of slots that can be drawn, and its further groups play the active task.
 
         Raises:
             SettingError: `without` leaves no slot.
@@ -136,11 +149,18 @@ class Curriculum:
         assignments = [self._trial_group(slot) for slot in pending[:n]]
         rest = [slot for slot in slots if slot not in pending] or slots
         while len(assignments) < n:
-            order = rng.permutation(len(rest))[: n - len(assignments)]
-            assignments += [self._active_group(rest[place]) for place in order]
+            assignments += [self._active_group(slot) for slot in self._drawn(rest, n - len(assignments), rng)]
             rest = slots
         self.begin_rewrites()
         return assignments
+
+    def _drawn(self, slots: Sequence[int], n: int, rng: np.random.Generator) -> list[int]:
+        """At most `n` different ones of some slots, drawn by `sampling`."""
+        weights = np.array([_variance(self._ledger.slot(slot).recent(WINDOW)) for slot in slots])
+        if self.sampling == "uniform" or not weights.any():
+            return [slots[place] for place in rng.permutation(len(slots))[:n]]
+        count = min(n, int(np.count_nonzero(weights)))
+        return [slots[place] for place in rng.choice(len(slots), count, replace=False, p=weights / weights.sum())]
 
     def flat(self) -> set[int]:
         """Slots whose active task had a last group without spread, which is as recent as the pool has slots.

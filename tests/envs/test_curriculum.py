@@ -59,6 +59,24 @@ def test_assign_repeats_slots_only_when_there_are_too_few(pool):
     assert set(counts) <= {2, 3}
 
 
+def test_a_profile_is_sampled_from_the_first_assignment_on(pool):
+    won = {0: 0, 1: 8, 2: 4, 3: 1, 4: 7, 5: 0, 6: 8}  # slot 7 was not played
+    for slot, wins in won.items():
+        pool.record(slot, pool.active(slot).id, outcomes(Assignment(slot, pool.active(slot), "active"), wins))
+    curriculum = Curriculum(pool, sampling="profile")
+    drawn = np.array([[a.slot for a in curriculum.assign(2, rng(seed))] for seed in range(400)])
+    assert set(drawn.ravel()) == {2, 3, 4, 7}
+    assert all(len(set(row)) == 2 for row in drawn.tolist())
+    shares = np.bincount(drawn[:, 0], minlength=8) / 400
+    weights = np.array([16, 7, 7, 16]) / 46  # p (1 - p), and 1/4 for one not played
+    assert np.abs(shares[[2, 3, 4, 7]] - weights).max() < 0.08
+    assert {a.slot for a in curriculum.assign(6, rng())} == {2, 3, 4, 7}
+    assert {a.slot for seed in range(99) for a in curriculum.assign(1, rng(seed), without={2, 3, 4, 7})} == {0, 1, 5, 6}
+    assert {a.slot for a in Curriculum(pool).assign(8, rng())} == set(range(8))
+    with pytest.raises(SettingError, match="sampling 'profil' is unknown; choose 'uniform' or 'profile'"):
+        Curriculum(pool, sampling="profil")
+
+
 def test_assign_leaves_out_the_slots_it_is_told_to(pool):
     curriculum = Curriculum(pool)
     curriculum.report(assignment_of(curriculum, 5), outcomes(assignment_of(curriculum, 5), 0))

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rlanything_agents.feedback.metrics import wilson
 from rlanything_agents.runs.monitors import SIGNATURES, health, verdict
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.curves import READING
@@ -17,7 +18,8 @@ __all__ = ["overview", "run_line"]
 Rows = Sequence[Mapping[str, Any]]
 MAX_SETTINGS = 400
 MAX_POINTS = 1_000
-"""Maximum evaluations of a run that are read."""
+"""Maximum evaluations of a run, and episodes of a task, that are read."""
+MAX_TASKS = 10_000
 
 
 def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[str, Any]:
@@ -41,6 +43,7 @@ def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[st
         **_line(config, summary, rows),
         "verdict": None if benchmark else verdict(measured, found, len(rows), finished=bool(after)).to_dict(),
         "benchmark": benchmark,
+        "rates": _rates(folder, notes) if benchmark else [],
         "command": readable(summary.get("command"), 2_000),
         "note": readable(summary.get("note"), 2_000),
         "reading": READING,
@@ -99,6 +102,19 @@ def _benchmark(
     config = {**settings, "name": name, "domain": mapping(results.get("panel")).get("domain")}
     summary = {"command": results.get("command"), "seconds": total.get("seconds")} if results else {}
     return config, summary, [(0, {"panels": {panel: total}})] if results else []
+
+
+def _rates(folder: SafeFolder, notes: list[str]) -> list[dict[str, Any]]:
+    """Success of each task of a benchmark with several episodes of one; empty without."""
+    tasks = [mapping(task) for task in sequence(_read(folder, "results.json", notes).get("tasks"), MAX_TASKS)]
+    ended = [[o for o in sequence(task.get("outcomes"), MAX_POINTS) if o in (1, -1)] for task in tasks]
+    if max(map(len, ended), default=0) < 2:
+        return []
+    return [
+        {"goal": readable(task.get("goal"), 300), "solved": outcomes.count(1), "played": len(outcomes)}
+        | {"interval": wilson(outcomes.count(1), len(outcomes)) if outcomes else None}
+        for task, outcomes in zip(tasks, ended, strict=True)
+    ]
 
 
 def _line(config: Mapping[str, Any], summary: Mapping[str, Any], rows: Rows) -> dict[str, Any]:

@@ -99,6 +99,7 @@ def pool_table(pool: TaskPool) -> dict[str, Any]:
                 "depth": row["depth"],
                 "solved": row["successes"],
                 "played": row["episodes"],
+                "interval": row["interval"],
                 "accepted": counts["accepted"],
                 "rejected": counts["rejected"],
                 "discarded": counts["discarded"],

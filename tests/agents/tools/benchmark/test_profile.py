@@ -99,8 +99,9 @@ def test_nothing_is_recorded_before_every_episode_has_an_outcome(pool: Path) -> 
 
 def test_a_source_starts_with_the_tasks_that_have_spread(pool: Path) -> None:
     played(pool)
-    with closing(CurriculumSource(pool, rollouts=4)) as source:
-        assert next(source).slot == 1
+    for settings in ({}, {"sampling": "profile", "skip": False}):
+        with closing(CurriculumSource(pool, rollouts=4, **settings)) as source:
+            assert next(source).slot == 1
 
 
 def test_a_training_set_is_cut_by_the_last_profile(pool: Path, tmp_path: Path) -> None:

@@ -61,6 +61,20 @@ def test_the_episodes_of_a_benchmark(benchmark):
     assert episode["goal"]
 
 
+def test_rates_of_the_tasks_of_a_profile(tmp_path):
+    (tmp_path / "trajectories").mkdir()
+    (tmp_path / "benchmark.json").write_text("{}")
+    outcomes = [[1, -1, 1, -1], [None, "1", 2], [[1] * 9, -1], "solved", [1] * 2_000]
+    tasks = [{"goal": f"goal {n}", "outcomes": each} for n, each in enumerate(outcomes)]
+    (tmp_path / "results.json").write_text(json.dumps({"tasks": [*tasks, 3]}))
+    rates = json.loads(Site(tmp_path).get("r0/overview"))["rates"]
+    assert [(rate["goal"], rate["solved"], rate["played"]) for rate in rates] == [
+        ("goal 0", 2, 4), ("goal 1", 0, 0), ("goal 2", 0, 1), ("goal 3", 0, 0), ("goal 4", 1_000, 1_000), ("", 0, 0),
+    ]  # fmt: skip
+    assert rates[0]["interval"] == pytest.approx([0.150, 0.850], abs=1e-3)
+    assert rates[1]["interval"] is None
+
+
 def screen(site, turn):
     kind, content = site.runs[0].image(f"screens/0000/0000-{turn:03d}.webp")
     assert kind == "image/webp"

@@ -75,6 +75,14 @@ def test_from_the_list_of_runs_to_a_turn_and_back(runs: Path, served: Served, vi
     page.click("#bar nav >> text=Tasks")
     page.wait_for_selector("table.tasks tbody tr")
     assert page.locator("table.tasks tbody tr").count() == 6
+    page.wait_for_selector(".rates svg.plot path.band")
+    counts = [int(text) for text in page.locator(".rates .tally td.number").all_inner_texts()]
+    with TaskPool.open(runs / "alfworld" / "pool.sqlite") as pool:
+        assert (
+            sum(counts)
+            == sum(bool(pool.last_group(slot)) for slot in pool.slots)
+            == page.locator(".rates .dot").count()
+        )
     page.click("table.tasks tbody tr:nth-child(2) a.name")
     page.wait_for_selector("article.version.root")
     with TaskPool.open(runs / "alfworld" / "pool.sqlite") as pool:

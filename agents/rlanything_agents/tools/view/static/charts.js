@@ -60,7 +60,7 @@
         const last = line.points.findLastIndex((point) => point !== null);
         values[k].textContent = shown(line.points[at === null ? last : at]);
       });
-      when.textContent = at === null ? "" : `iteration ${xs[at]}`;
+      when.textContent = at === null ? "" : chart.names ? chart.names[at] : `iteration ${xs[at]}`;
     };
 
     const draw = (width) => {
@@ -124,6 +124,23 @@
       if (width > 80 && width !== drawn) { drawn = width; draw(width); }
     }).observe(figure);
     return figure;
+  };
+
+  // How many tasks are solved how often, and the success rate of each with its interval, the hardest first.
+  RL.rates = (tasks, open = null) => {
+    const rate = (task) => task.solved / task.played, played = tasks.filter((task) => task.played > 0).sort((a, b) => rate(a) - rate(b));
+    if (!played.length) return null;
+    const bins = [["never", 0, 0], ["below 20 %", 0, 0.2], ["20 to 40 %", 0.2, 0.4], ["40 to 60 %", 0.4, 0.6],
+      ["60 to 80 %", 0.6, 0.8], ["80 % and above", 0.8, 1], ["always", 1, 1]];
+    const fits = (share, low, high) => (low === high ? share === low : share >= low && share < high && share > 0);
+    const pairs = bins.map(([name, low, high]) => [name, played.filter((task) => fits(rate(task), low, high)).length]);
+    const line = { label: "success, 95 % interval", colour: "blue", points: played.map(rate),
+      low: played.map((task) => task.interval[0]), high: played.map((task) => task.interval[1]), dots: played.length <= 64 };
+    return RL.h("div.charts.rates",
+      RL.h("figure.chart", RL.h("figcaption", RL.h("h3", "Tasks by success rate"), RL.h("span.unit", RL.plural(played.length, "task"))),
+        RL.tally(pairs, "blue", Math.max(...pairs.map(([, count]) => count)))),
+      RL.chart({ title: "Success rates", unit: "share of episodes, tasks in order", kind: "share", lines: [line],
+        names: played.map((task) => task.goal) }, played.map((_, k) => k + 1), open && ((k) => open(played[k - 1]))));
   };
 
   // Success with its interval before and after, on a scale from 0 to 100 %.

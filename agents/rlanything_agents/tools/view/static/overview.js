@@ -33,7 +33,7 @@
 
   const results = (o, run) => {
     if (!o.panels.length && !o.table.length) return null;
-    const panels = o.panels.map((panel) => result(`success, ${panel.name}`, RL.plural(panel.points[0].episodes, "task"), panel.points));
+    const panels = o.panels.map((panel) => result(`success, ${panel.name}`, RL.plural(panel.points[0].episodes, o.rates.length ? "episode" : "task"), panel.points));
     const measures = o.table.filter((line) => !o.panels.some((panel) => line.on.endsWith(`, ${panel.name}`)))
       .map((line) => [line, share(line.before), share(line.after)]).filter(([, before, after]) => before && after)
       .map(([line, before, after]) => result(line.what, line.on, [before, after], Number.parseFloat(line.change), line.clear));
@@ -104,6 +104,7 @@
       title: o.run || o.name,
       node: h("div.page", RL.problems(o.problems), o.verdict && o.done ? RL.verdict(o.verdict) : null, head(o, RL.compareWith(view)),
         h("div.columns", results(o, view.run), beside), health(o),
+        o.rates.length ? h("section", RL.rates(o.rates)) : null,
         xs.length ? h("section", h("h2", "Curves ", h("small", "click a point to read its episodes")),
           h("ul.small", o.reading.map((line) => h("li", line))),
           h("div.charts", evaluations(o, xs), judge(o), o.charts.map((chart) => RL.chart(chart, xs, open))))

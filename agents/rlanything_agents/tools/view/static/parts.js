@@ -47,7 +47,7 @@
   // Horizontal bars for a few counts by name; the longest possible one stands for `most`.
   RL.tally = (pairs, colour, most) => h("table.tally", h("tbody", pairs.map(([name, number]) => h("tr", h("th", { scope: "row" }, name),
       h("td", RL.s("svg", { width: 100, height: 8, viewBox: "0 0 100 8", "aria-hidden": "true" },
-        RL.s(`rect.fill.${colour}`, { x: 0, y: 1, width: Math.max(2, (100 * number) / most), height: 6, rx: 1.5 }))),
+        RL.s(`rect.fill.${colour}`, { x: 0, y: 1, width: number ? Math.max(2, (100 * number) / most) : 0, height: 6, rx: 1.5 }))),
       h("td.number", number)))));
 
   // Groups of episodes: those that lie together and have slot, role and task in common.

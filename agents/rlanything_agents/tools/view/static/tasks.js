@@ -34,6 +34,7 @@
     return {
       title: "tasks",
       node: h("div.page",
+        RL.rates(tasks.slots, (row) => { location.hash = RL.link(view.run, "slot", [row.slot]); }),
         h("div.filters",
           h("input", { type: "search", placeholder: "words of a task", value: query.q || "", "aria-label": "words of a task",
             spellcheck: "false", on: { input: RL.later((event) => go({ q: event.target.value })) } }),
