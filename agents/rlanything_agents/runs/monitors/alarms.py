@@ -47,6 +47,12 @@ HACKING_REPEATED_RISE = 0.15
 
 POLICY_KEPT = 0.02
 """Share of groups with a learning signal, at or below which the policy no longer learns."""
+UNTAUGHT = (
+    "lower policy_trainer.learning_rate, imitate longer (warm_start.demonstrations), or change the tasks "
+    "(curriculum.knobs); when the run has ended, `rlanything pool profile RUN --agent run:RUN` measures which of its "
+    "tasks still teach"
+)
+"""What helps a policy that no longer learns."""
 POLICY_OUTSIDE = 0.97
 """Share of groups on one side of the band, at or above which tasks are too hard, or too easy, to learn from. Healthy:
 at most 0.95, of 4 groups an iteration (``python -m studies table1 --file configs/study/critic.yaml --regime four``)."""
@@ -193,7 +199,7 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[Alarm]:
     taught = None if kept is None else kept + sum(share or 0.0 for share in others)
     if taught is not None and taught <= POLICY_KEPT and not outside:
         won = "" if success.now is None else f", {percent(success.now, 0)} of the episodes are solved"
-        yield f"{percent(taught, 0)} of the groups gave the policy a gradient{won}"
+        yield f"{percent(taught, 0)} of the groups gave the policy a gradient{won}", UNTAUGHT
     entropy = series("policy.entropy")
     if entropy.now is not None and entropy.now <= POLICY_ENTROPY:
         yield f"the policy is almost deterministic: entropy {entropy.now:.4f} nats"
