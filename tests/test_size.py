@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 94_201,
-    "lines of studies, benchmarks, scripts and examples": 9_345,
-    "lines of tests": 69_829,
-    "files of the four packages": 693,
+    "lines of the four packages": 95_028,
+    "lines of studies, benchmarks, scripts and examples": 9_402,
+    "lines of tests": 70_268,
+    "files of the four packages": 696,
     "settings of a run": 152,
     "commands": 21,
 }
