@@ -8,7 +8,7 @@ with the command that would measure it. Numbers in brackets are those of the RFC
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -150,7 +150,8 @@ def panel_card(recipe: Recipe, measured: Measured) -> str:
         recipe: The panel.
         measured: Files, also of other panels.
     """
-    results = [each for each in measured.results if _is_of(each, recipe)]
+    named = [each for each in measured.results if each.panel.name == recipe.name]
+    results = sorted((each for each in named if _is_of(each, recipe)), key=lambda each: -each.panel.tasks)
     audits = [each for each in measured.audits if _is_of(each, recipe)]
     probes = [each for each in measured.audits if each.panel.name == PROBES.get(recipe.domain)]
     findings = [finding for doctor in measured.doctors for finding in doctor.findings]
@@ -160,7 +161,7 @@ def panel_card(recipe: Recipe, measured: Measured) -> str:
         *_secure(recipe, audits, probes, findings),
         *_not_hackable(recipe, audits),
         *_self_describing(recipe, findings),
-        *_reproducible(recipe, results),
+        *_reproducible(recipe, named, results),
     ]
     settings = ", ".join(f"{key}={value}" for key, value in recipe.environment.items())
     about = (
@@ -185,10 +186,14 @@ def _benchmark(recipe: Recipe, agent: str) -> str:
     return f"`rlanything benchmark --panel {recipe.name} --agent {agent}`"
 
 
-def _scales(recipe: Recipe, results: Iterable[_Results]) -> Iterator[_Measure]:
+def _scales(recipe: Recipe, results: Sequence[_Results]) -> Iterator[_Measure]:
     question = "Scales"
-    timed = [each for each in results if each.total.episodes and each.total.seconds and each.total.steps]
-    for each in _first_of(timed, ("expert", RANDOM)):
+    timed = {
+        each.agent: each
+        for each in reversed(results)
+        if each.total.episodes and each.total.seconds and each.total.steps
+    }
+    for each in (timed[agent] for agent in ("expert", RANDOM) if agent in timed):
         total, machine = each.total, each.versions.get("machine", "unknown machine")
         seconds, steps = total.seconds / total.episodes, (total.steps or 0) * total.episodes / total.seconds
         text = f"{seconds:.3g} s an episode, {steps:.3g} steps a second ({machine})"
@@ -199,9 +204,9 @@ def _scales(recipe: Recipe, results: Iterable[_Results]) -> Iterator[_Measure]:
     yield _Measure(question, "image: reproducible, small, signed [1-9]", None, "`docker build .`")
 
 
-def _learnable(recipe: Recipe, results: Iterable[_Results]) -> Iterator[_Measure]:
+def _learnable(recipe: Recipe, results: Sequence[_Results]) -> Iterator[_Measure]:
     question = "Learnable"
-    by = {each.agent: each for each in results}
+    by = {each.agent: each for each in reversed(results)}
     for agent, what in (("expert", "reward can be reached: the proofs [13]"), (RANDOM, "random play [14]")):
         if (each := by.pop(agent, None)) is None:
             yield _Measure(question, what, None, _benchmark(recipe, agent))
@@ -266,14 +271,12 @@ def _self_describing(recipe: Recipe, findings: Iterable[_Finding]) -> Iterator[_
     yield _Measure(question, what, None, "`python -m pytest tests/test_canary.py` leaves no file")
 
 
-def _reproducible(recipe: Recipe, results: Iterable[_Results]) -> Iterator[_Measure]:
-    question, results = "Reproducible", list(results)
-    same = len({each.panel.hash for each in results if each.panel.tasks == recipe.count}) == 1
-    what = "tasks have the pinned hash, or the same one each time [42]"
-    text = f"in {len(results)} of {len(results)} measurements" if same or results else None
-    yield _Measure(
-        question, what, text, "every command on this card checks it" if text else _benchmark(recipe, "expert")
-    )
+def _reproducible(recipe: Recipe, named: Sequence[_Results], results: Sequence[_Results]) -> Iterator[_Measure]:
+    question = "Reproducible"
+    if recipe.hash is None:  # official games, which are compared with those that were found first
+        results = [each for each in results if each.panel.hash == results[0].panel.hash]
+    text = f"in {len(results)} of {len(named)} benchmarks" if named else None
+    yield _Measure(question, "the same tasks, by their hash [42]", text, _benchmark(recipe, "AGENT"))
     pairs = [
         (one, other)
         for number, one in enumerate(results)
@@ -290,13 +293,6 @@ def _reproducible(recipe: Recipe, results: Iterable[_Results]) -> Iterator[_Meas
         yield _Measure(
             question, "an agent played again, same seed [36, 37]", None, _benchmark(recipe, RANDOM) + ", twice"
         )
-
-
-def _first_of(results: Iterable[_Results], agents: Iterable[str]) -> Iterator[_Results]:
-    by: dict[str, _Results] = {}
-    for each in results:
-        by.setdefault(each.agent, each)
-    return (by[agent] for agent in agents if agent in by)
 
 
 def _rate(row: _Row) -> str:

@@ -50,6 +50,7 @@ def test_a_card_has_what_the_commands_measured(tmp_path: Path) -> None:
     assert found["observations and actions are in their spaces [29, 34]"] == "ok: all actions are in their spaces"
     assert found["`random` played again, same seed [36, 37]"] == "the same outcome and steps in 2 of 2 tasks"
     assert found["a model: difficulty, headroom [14, 15]"] == "not measured"
+    assert found["the same tasks, by their hash [42]"] == "in 3 of 3 benchmarks"
 
     changed(tmp_path / "again", agent="hf:model")
     recipe = read_recipe("alfworld-easy")
@@ -58,6 +59,7 @@ def test_a_card_has_what_the_commands_measured(tmp_path: Path) -> None:
     changed(tmp_path / "expert", panel={"name": "alfworld-easy", "hash": "0" * 16, "tasks": 2})
     found = rows(panel_card(recipe, read_measured(tmp_path)))
     assert found["reward can be reached: the proofs [13]"] == "not measured", "those were other tasks"
+    assert found["the same tasks, by their hash [42]"] == "in 2 of 3 benchmarks"
     assert set(rows(panel_card(read_recipe("coding-generated"), read_measured(tmp_path))).values()) >= {"not measured"}
 
 
