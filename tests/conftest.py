@@ -118,6 +118,26 @@ def light(tmp_path_factory: pytest.TempPathFactory) -> Light:
     return Light(tmp_path_factory.mktemp("light"))
 
 
+def published(domain: str) -> Path:
+    """A folder of published tasks, from ``$RLANYTHING_TEST_DATA`` or ``shared/data``; else the test is skipped."""
+    named = os.environ.get("RLANYTHING_TEST_DATA")
+    places = [Path(named)] if named else [ROOT / "shared" / "data", ROOT.parent / "shared" / "data"]
+    for place in places:
+        if (place / domain).is_dir():
+            return place / domain
+    pytest.skip(f"no published tasks: set RLANYTHING_TEST_DATA to a folder that has {domain}/")
+
+
+@pytest.fixture(scope="session")
+def coding_data() -> Path:
+    return published("coding")
+
+
+@pytest.fixture(scope="session")
+def osworld_data() -> Path:
+    return published("osworld")
+
+
 @pytest.fixture(scope="session")
 def bwrap_desktop() -> Iterator[Any]:
     """The real desktop that all tests of a process share; skipped with its reason where none can be had."""

@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from socket import SHUT_RDWR
@@ -24,7 +22,7 @@ from canary_tasks import CASES, MARKERS, Case
 from openenv.core import GenericEnvClient
 from typer.testing import CliRunner
 from websockets.sync.client import connect
-from worlds import FAILING, ONE_QUICKLY, SEEN, WORLDS, World
+from worlds import COUNTED, FAILING, ONE_QUICKLY, SEEN, WORLDS, Counted, World, in_time
 
 from rlanything_agents.tools.cli import app
 from rlanything_envs.adapters.openenv import TextClient, create_server
@@ -140,31 +138,9 @@ def test_one_session_too_many() -> None:
         in_time(lambda: resets(server))
 
 
-class Counted(gym.Env[str, str]):
-    """Counts how many of it are open."""
-
-    open_now = 0
-
-    def __init__(self) -> None:
-        Counted.open_now += 1
-        self.closed = False
-
-    def reset(self, **_: Any) -> tuple[str, dict[str, Any]]:
-        return "hello", {"task_id": "counted-1", "outcome": None}
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        return action, 0.0, False, False, {"task_id": "counted-1", "outcome": None}
-
-    def close(self) -> None:
-        Counted.open_now -= not self.closed
-        self.closed = True
-
-
 @pytest.fixture
 def counted() -> Any:
-    gym.register("Counted-v0", entry_point=Counted, disable_env_checker=True)
-    yield "Counted-v0"
-    del gym.registry["Counted-v0"]
+    yield COUNTED
     assert Counted.open_now == 0
 
 
@@ -280,14 +256,6 @@ def resets(server: Any) -> bool:
             return env.reset(seed=0).done is False
         except RuntimeError:
             return False
-
-
-def in_time(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_the_command_serves_until_it_is_told_to_end() -> None:

@@ -20,7 +20,7 @@ from PIL import Image
 from scripted_desktop import SCRIPTED
 from tool_moves import Move, alfworld_move
 from typer.testing import CliRunner
-from worlds import FAILING
+from worlds import COUNTED, FAILING, Counted, in_time
 
 from rlanything_agents.tools.cli import app
 from rlanything_envs import ToolConversation
@@ -188,38 +188,10 @@ def test_what_nobody_expected_is_not_told_to_clients(caplog: pytest.LogCaptureFi
     assert "secret" in caplog.text
 
 
-class Counted(gym.Env[str, str]):
-    """Counts how many of it are open."""
-
-    open_now = 0
-
-    def __init__(self) -> None:
-        Counted.open_now += 1
-
-    def reset(self, **_: Any) -> tuple[str, dict[str, Any]]:
-        return "hello", {"task_id": "counted-1", "outcome": None}
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        return action, 0.0, False, False, {"task_id": "counted-1", "outcome": None}
-
-    def close(self) -> None:
-        Counted.open_now -= 1
-
-
 @pytest.fixture
 def counted() -> Any:
-    gym.register("CountedMcp-v0", entry_point=Counted, disable_env_checker=True)
-    yield "CountedMcp-v0"
-    del gym.registry["CountedMcp-v0"]
+    yield COUNTED
     assert Counted.open_now == 0
-
-
-def in_time(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_sessions_have_environments_of_their_own(counted: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -139,3 +140,35 @@ class Failing(gym.Env[str, str]):
 
 FAILING = "Failing-v0"
 gym.register(FAILING, entry_point=Failing, disable_env_checker=True)
+
+
+class Counted(gym.Env[str, str]):
+    """Counts how many of it are open."""
+
+    open_now = 0
+
+    def __init__(self) -> None:
+        Counted.open_now += 1
+        self.closed = False
+
+    def reset(self, **_: Any) -> tuple[str, dict[str, Any]]:
+        return "hello", {"task_id": "counted-1", "outcome": None}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        return action, 0.0, False, False, {"task_id": "counted-1", "outcome": None}
+
+    def close(self) -> None:
+        Counted.open_now -= not self.closed
+        self.closed = True
+
+
+COUNTED = "Counted-v0"
+gym.register(COUNTED, entry_point=Counted, disable_env_checker=True)
+
+
+def in_time(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)

@@ -3,6 +3,7 @@
 The templates are written here, in the style of each family: its marks, what its template adds, leaves out and changes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ from rlanything_agents.models.small import word_tokenizer
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.rollout.rollout import Policy
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.views import get_view
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World
@@ -223,6 +225,33 @@ def policy(
     view = get_view("RLAnything/AlfWorld-v0", "short" if name == "small" else "full")
     engine = TransformersGenerator(model(name) if trained is None else trained, chat.tokenizer)
     return Policy(ChatGenerator(engine, chat), Renderer(chat, view, config, history))
+
+
+class Scripted:
+    """Engine that writes given texts in turn, and fails where there is none."""
+
+    trainable = True
+
+    def __init__(self, template: ChatTemplate, texts: Sequence[str | None]) -> None:
+        self.template, self.texts, self.calls = template, texts, 0
+        self.prompts: list[list[int]] = []
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        assert len(params.seeds or prompts) == len(prompts)
+        self.prompts += [list(prompt) for prompt in prompts]  # type: ignore[arg-type]
+        return [[self.write() for _ in range(params.n)] for _ in prompts]
+
+    def write(self) -> Completion:
+        text = self.texts[self.calls % len(self.texts)]
+        self.calls += 1
+        if text is None:
+            return Completion("", "error", error="the card fell off")
+        ids = [*self.template.encode(text), self.template.end_id]
+        return Completion(text, "stop", [], ids, [-1.0] * len(ids))
+
+    def update_weights(self, source: object, version: int) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def checkpoint(name: str, folder: Path, **sizes: Any) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from families import model, policy, template
+from families import Scripted, model, policy, template
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.domains.alfworld.supervision import SUPERVISION
@@ -18,7 +18,7 @@ from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.curriculum import Assignment
 from rlanything_envs.llm.errors import RunMustStop
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.llm.generator import Completion
 from rlanything_task_pools.alfworld import DOMAIN
 
 
@@ -110,32 +110,8 @@ def test_every_vote_has_a_score_in_either_view() -> None:
     assert {score for step in free.judge([trajectory(3)], votes=3, seed=0)[0] for score in step.scores} == {None}
 
 
-class Scripted:
-    """Writes given texts, and fails where there is none."""
-
-    trainable = True
-
-    def __init__(self, name: str, texts: Sequence[str | None], thinking: str | None = None) -> None:
-        self.template, self.texts, self.calls = template(name, thinking), texts, 0
-
-    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        return [[self.write() for _ in range(params.n)] for _ in prompts]
-
-    def write(self) -> Completion:
-        text = self.texts[self.calls % len(self.texts)]
-        self.calls += 1
-        if text is None:
-            return Completion("", "error", error="the card fell off")
-        ids = [*self.template.encode(text), self.template.end_id]
-        return Completion(text, "stop", [], ids, [-1.0] * len(ids))
-
-    def update_weights(self, source: object, version: int) -> None: ...
-
-    def close(self) -> None: ...
-
-
 def test_a_source_that_hides_its_tokens_cannot_judge() -> None:
-    hiding = Scripted("llama3", ["x"])
+    hiding = Scripted(template("llama3"), ["x"])
     hiding.write = lambda: Completion(r"progress \boxed{1}", "stop")  # type: ignore[method-assign]
     with pytest.raises(ValueError, match="token ids"):
         StepJudge(hiding, prompts_of("llama3"), 10).judge([trajectory(1)], votes=2, seed=0)
@@ -197,7 +173,7 @@ def test_useful_votes_are_those_that_models_or_a_rewriter_read(
         }
     )
     texts = [r"progress \boxed{1}", r"useless \boxed{-1}"]
-    judge = StepJudge(Scripted("small", texts), prompts_of("small"), 10)
+    judge = StepJudge(Scripted(template("small"), texts), prompts_of("small"), 10)
     reviewer = StepReviewer(config, judge, SUPERVISION.true_labels)
     assignment = Assignment(0, DOMAIN.generate(0), role)
     episodes = [replace(trajectory(2), outcome=outcome) for outcome in outcomes]
@@ -210,7 +186,9 @@ def test_useful_votes_are_those_that_models_or_a_rewriter_read(
 
 def test_nothing_is_learnt_from_groups_that_are_left_out() -> None:
     config = RunConfig.model_validate({"name": "r", "feedback": "paper", "judge": {"votes": 2}})
-    judge = StepJudge(Scripted("small", [r"progress \boxed{1}", r"useless \boxed{-1}"]), prompts_of("small"), 10)
+    judge = StepJudge(
+        Scripted(template("small"), [r"progress \boxed{1}", r"useless \boxed{-1}"]), prompts_of("small"), 10
+    )
     reviewer = StepReviewer(config, judge, SUPERVISION.true_labels)
     assignments = [Assignment(slot, DOMAIN.generate(slot), "candidate") for slot in range(2)]
     groups = [[replace(trajectory(2), outcome=outcome) for outcome in (1, -1, 1, -1)] for _ in assignments]
@@ -228,7 +206,7 @@ def test_nothing_is_learnt_from_groups_that_are_left_out() -> None:
 
 def test_a_judge_may_think_first() -> None:
     texts = ["<think>\\boxed{-1}?</think>It helps. \\boxed{1}", "<think>so \\boxed{1}", "No. \\boxed{-1}", "Both"]
-    judge = StepJudge(Scripted("qwen3", texts, "keep"), prompts_of("qwen3", "keep"), 10)
+    judge = StepJudge(Scripted(template("qwen3", "keep"), texts), prompts_of("qwen3", "keep"), 10)
     (steps,) = judge.judge([judged_of(STEPS[:1])], votes=4, seed=0)
     assert steps[0].scores == (1, None, -1, None)
     assert steps[0].votes[0].text == texts[0]
@@ -236,12 +214,14 @@ def test_a_judge_may_think_first() -> None:
 
 def test_a_judge_whose_machine_failed_has_no_votes() -> None:
     answers = ["\\boxed{1}", "\\boxed{1}", None, "\\boxed{1}"]
-    judge = StepJudge(Scripted("qwen3", answers), prompts_of("qwen3"), 10)
+    judge = StepJudge(Scripted(template("qwen3"), answers), prompts_of("qwen3"), 10)
     (steps,) = judge.judge([judged_of(STEPS)], votes=2, seed=0)
     assert [step.error for step in steps] == ["", "the card fell off"]
     assert [step.scores for step in steps] == [(1, 1), ()]
     with pytest.raises(RunMustStop, match="judged none of 2 steps"):
-        StepJudge(Scripted("qwen3", [None]), prompts_of("qwen3"), 10).judge([judged_of(STEPS)], votes=2, seed=0)
+        StepJudge(Scripted(template("qwen3"), [None]), prompts_of("qwen3"), 10).judge(
+            [judged_of(STEPS)], votes=2, seed=0
+        )
 
 
 def test_step_votes_need_one_advantage_per_vote() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 import pytest
 import torch
-from families import model, policy
+from families import Scripted, model, policy
 
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.feedback.metrics import action_shares
@@ -20,7 +20,7 @@ from rlanything_agents.training.samples import Sample, trajectory_samples, trans
 from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.errors import RunMustStop
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.llm.generator import Completion
 from rlanything_task_pools import Task, TaskFormatError
 from rlanything_verifiers.alfworld import Game, Goal, Scene, World
 
@@ -352,35 +352,8 @@ def test_in_turn_a_failure_ends_its_own_episode_and_misuse_is_raised(
         rollout(untrained, envs[:2], [*tasks, broken], max_steps=2, seed=0, threads=2)
 
 
-class Scripted:
-    """Writes given texts, and fails where there is none."""
-
-    trainable = True
-
-    def __init__(self, agent: Agent, texts: Sequence[str | None]) -> None:
-        self.template, self.texts, self.calls = agent.policy.renderer.template, list(texts), 0
-        self.prompts: list[list[int]] = []
-
-    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        assert len(params.seeds or prompts) == len(prompts)
-        self.prompts += [list(prompt) for prompt in prompts]  # type: ignore[arg-type]
-        return [[self.write() for _ in range(params.n)] for _ in prompts]
-
-    def write(self) -> Completion:
-        text = self.texts[self.calls % len(self.texts)]
-        self.calls += 1
-        if text is None:
-            return Completion("", "error", error="the card fell off")
-        ids = [*self.template.encode(text), self.template.end_id]
-        return Completion(text, "stop", [], ids, [-1.0] * len(ids))
-
-    def update_weights(self, source: Any, version: int) -> None: ...
-
-    def close(self) -> None: ...
-
-
 def scripted(agent: Agent, texts: Sequence[str | None]) -> Agent:
-    return replace(agent, policy=replace(agent.policy, engine=Scripted(agent, texts)))
+    return replace(agent, policy=replace(agent.policy, engine=Scripted(agent.policy.renderer.template, texts)))
 
 
 def test_turns_are_read_as_every_other_agents_are(agent_of: Callable[..., Agent], games: Games) -> None:

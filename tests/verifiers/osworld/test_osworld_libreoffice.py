@@ -9,25 +9,15 @@ import openpyxl
 import pytest
 from osworld_desk import Web, letter, saved, sheet
 
-from rlanything_envs.osworld.desktop import DesktopError, MissingPackages, make_desktop
 from rlanything_verifiers.osworld import check_evaluator, evaluate
 
 HOME = "~/Desktop"
 
 
 @pytest.fixture(scope="module")
-def client():
-    try:
-        desktop = make_desktop("bwrap")
-        desktop.start()
-    except MissingPackages as error:
-        pytest.skip(str(error))
-    except DesktopError as error:
-        if "made no sandbox" in str(error):
-            pytest.skip(str(error))
-        raise
-    yield desktop.client
-    desktop.close()
+def client(bwrap_desktop):
+    bwrap_desktop.reset()
+    return bwrap_desktop.client
 
 
 def until(ready: Callable[[], Any], seconds: float = 60.0) -> None:
