@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 95_024,
     "lines of studies, benchmarks, scripts and examples": 9_402,
-    "lines of tests": 70_270,
+    "lines of tests": 70_197,
     "files of the four packages": 696,
     "settings of a run": 152,
     "commands": 21,
