@@ -86,7 +86,7 @@ class TextServerConfig(BaseResourcesServerConfig):  # type: ignore[misc]
     idle_seconds: float = Field(3600.0, gt=0)
     """Idle time after which an episode may be ended for another one; it counts for nothing."""
     max_message_bytes: int = Field(16_000_000, ge=1)
-    """Longest request in bytes: a task of up to 4 MB, escaped, and an answer."""
+    """Longest request of an episode in bytes: a task of up to 4 MB, escaped, and an answer."""
 
 
 class _CloseRequest(BaseModel):
@@ -124,7 +124,8 @@ class TextServer(GymnasiumServer):  # type: ignore[misc]
         """NeMo Gym's routes and ``/close``, behind a limit on the length of requests."""
         app = super().setup_webserver()
         app.post("/close")(self._close_endpoint)
-        app.add_middleware(BoundedBodies, most=self.config.max_message_bytes)
+        # All rows of a run, which its collector sends at the end, are as long as the run.
+        app.add_middleware(BoundedBodies, most=self.config.max_message_bytes, free={"/aggregate_metrics"})
         inner = app.router.lifespan_context
 
         @asynccontextmanager
@@ -225,7 +226,7 @@ class TextServer(GymnasiumServer):  # type: ignore[misc]
     async def _aside(self, session: _Session, work: Callable[[], Turn]) -> Turn:
         """Do what blocks in a thread. It goes on where the client has hung up, and the repeated request meets it."""
         if session.waiting >= _WAITING:
-            raise _refusal(409, "the session is busy with earlier requests", _REFUSED)
+            raise _refusal(409, "the session is busy with earlier requests", PROVIDER_QUOTA_EXHAUSTED)
         session.waiting += 1
         running = asyncio.get_running_loop().run_in_executor(self._threads, partial(session.locked, work))
         running.add_done_callback(session.done)
@@ -373,6 +374,7 @@ class TextAgent(GymnasiumAgent):  # type: ignore[misc]
                 # As `nemo_gym.rollout_collection` names it, which is slow to import.
                 "_ng_failure_class": "environment_server_failed",
                 "_ng_failure_message": detail["failure_reason"],
+                "_ng_failure_terminal": detail["failure_kind"] == _REFUSED,  # the row stays what it is
             }
         )
 

@@ -7,7 +7,7 @@ import ipaddress
 import json
 import math
 import socket
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from threading import Thread
 from typing import Any, Self, TypeVar
 
@@ -200,14 +200,15 @@ class BoundedBodies:
     Args:
         app: What answers the requests.
         most: Longest body in bytes.
+        free: Paths of requests of any length.
     """
 
-    def __init__(self, app: App, most: int) -> None:
-        self._app, self._most = app, most
+    def __init__(self, app: App, most: int, free: Collection[str] = ()) -> None:
+        self._app, self._most, self._free = app, most, free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """An ASGI application."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] in self._free:
             return await self._app(scope, receive, send)
         parts: list[bytes] = []
         size, more = 0, True

@@ -33,14 +33,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nemo_gym.server_utils import SESSION_ID_KEY, ServerClient
 from resources_servers.gymnasium import GymnasiumServer
+from scripted_desktop import KINDS
 from worlds import FAILING, SHORT, WORLDS, Half, World, break_engine
 
 from rlanything_envs import Conversation
 from rlanything_envs.adapters import nemo_gym as adapter
 from rlanything_envs.curriculum import CurriculumSource
+from rlanything_envs.osworld.desktop import MissingPackages, make_desktop
 from rlanything_task_pools import TaskPool, get_domain
 
 ALFWORLD = WORLDS[0]
+REAL = World("osworld", WORLDS[2].env_id, WORLDS[2].say, "WAIT", {"backend": "bwrap"}, {"kinds": KINDS}, ("DONE",))
 GYM = str(Path(sys.executable).with_name("gym"))
 STARTED_S = 300
 Player = Callable[[list[dict[str, Any]]], str]
@@ -92,13 +95,19 @@ def row_of(world: World, seed: int = 0) -> dict[str, Any]:
     return adapter.rows([world.task(seed)], "served")[0]
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=str)
+@pytest.mark.parametrize("world", [*WORLDS, pytest.param(REAL, marks=pytest.mark.slow, id="a real desktop")], ids=str)
 def test_an_episode_is_won(world: World) -> None:
+    if world is REAL:
+        try:
+            make_desktop("bwrap").close()
+        except MissingPackages as error:
+            pytest.skip(str(error))
     with served(env_id=world.env_id, arguments=world.arguments) as (_, clients):
         client, task = clients(), world.task()
         opened = reset(client, row_of(world)).json()
-        with Conversation(world.env_id, **world.arguments) as conversation:
-            assert opened["observation"] == conversation.start(task).text
+        if world is not REAL:  # two desktops name their windows differently
+            with Conversation(world.env_id, **world.arguments) as conversation:
+                assert opened["observation"] == conversation.start(task).text
         for answer in world.answers(task):
             seen = step(client, answer).json()
         assert (seen["reward"], seen["terminated"], seen["observation"]) == (1.0, True, None)
@@ -173,6 +182,8 @@ def test_an_answer_of_ten_megabytes_is_a_turn(capsys: pytest.CaptureFixture[str]
                 if seen.json()["terminated"]:
                     break
             assert step(client, "x" * 20_000_000).status_code == 413
+            rows = [{"reward": 1.0, "_ng_task_index": 0, "_ng_rollout_index": 0, "more": "x" * 20_000_000}]
+            assert client.post("/aggregate_metrics", json={"verify_responses": rows}).status_code == 200
 
 
 def test_what_an_answer_holds_is_no_way_out() -> None:
@@ -510,6 +521,7 @@ def test_its_commands_check_start_and_collect(tmp_path: Path) -> None:
     assert not any("reward" in line for line in mixed["failed"])
     ours, theirs = mixed["failed"][:4], mixed["failed"][4:]
     assert [line["mask_sample"] for line in ours] == [True] * 4
+    assert [line["_ng_failure_terminal"] for line in ours] == [False, False, True, True]
     assert all("the disk is full" in line["failure_reason"] for line in ours[:2])
     assert {line["failure_kind"] for line in ours[:2]} == {"rlanything:environment_failed"}
     assert {line["failure_kind"] for line in ours[2:]} == {"rlanything:request_refused"}
