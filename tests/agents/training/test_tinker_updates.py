@@ -179,7 +179,7 @@ def test_an_outage_during_an_update_is_typed():
         raise APIConnectionError("Connection error.")
 
     fake.broken = lost
-    with pytest.raises(ServiceFailed, match=r"forward and backward: APIConnectionError.*TINKER_BASE_URL"):
+    with pytest.raises(ServiceFailed, match=r"Tinker, forward: APIConnectionError.*TINKER_BASE_URL"):
         trainer.update(made_samples(model))
 
 
