@@ -245,11 +245,11 @@ class RunConfig(Section):
             return tree
         found = dict(tree)
         for key in TRAINERS:
-            if isinstance(model := found.get(key), Mapping) and "checkpoint" in model and model.get("lora") is None:
+            model = dict(given) if isinstance(given := found.get(key), (Mapping, Section)) else {}
+            if "checkpoint" in model and model.get("lora") is None:
                 found[key] = {**model, "lora": {}}
-        for key, section in (("policy", "rollout"), ("reward_model", "judge")):
-            remote = isinstance(model := found.get(key), Mapping) and ("checkpoint" in model or "base" in model)
-            if remote and isinstance(settings := found.get(section, {}), Mapping):
+            section = "rollout" if key == "policy" else "judge"
+            if ("checkpoint" in model or "base" in model) and isinstance(settings := found.get(section, {}), Mapping):
                 found[section] = {"constrained": False, **settings}
         return found
 

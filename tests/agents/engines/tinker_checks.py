@@ -19,7 +19,7 @@ from families import checkpoint
 from small_models import scored
 from transformers import AutoModelForCausalLM
 
-from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.config import CheckpointConfig, SharedConfig
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.tinker import Adapter, ServiceFailed, TinkerGenerator, TinkerService
 from rlanything_agents.models.pretrained import load_template, vocabulary_of
@@ -145,10 +145,10 @@ def test_updates_checkpoints_and_the_gradient_in_two_layouts(
     assert sample.logprobs != pytest.approx(scored(model, PROMPTS[0], sample.token_ids), abs=1e-3)
 
 
-def test_a_base_that_the_service_has_not_ends_a_run(adapter: Adapter, base: CheckpointConfig) -> None:
-    other = Adapter(adapter.service, base.model_copy(update={"checkpoint": "nobody/nothing"}), 9, 0)
-    with pytest.raises(ServiceFailed, match="make an adapter of rank 4 on nobody/nothing"):
-        _ = other.client
+def test_a_checkpoint_that_the_service_has_not_ends_a_run(adapter: Adapter) -> None:
+    adapter.restore("tinker://nobody/weights/nothing")
+    with pytest.raises(ServiceFailed, match=r"restore tinker://nobody/weights/nothing: .*NotFound"):
+        _ = adapter.client
 
 
 class Killed(BaseException):
@@ -178,8 +178,8 @@ class SomeSolve:
 
 def test_a_run_is_interrupted_and_resumes(base: CheckpointConfig, address: str, tmp_path: Path) -> None:
     models = Path(base.checkpoint).parent
-    judge = {"base": "policy", "max_tokens": 12, "context": 4096}
-    config = settings(models, engine={"kind": "tinker"}, reward_model=judge, judge={"votes": 2, "scope": "all"})
+    shared = SharedConfig(base="policy", max_tokens=12, context=4096)
+    config = settings(models, engine={"kind": "tinker"}, reward_model=shared, judge={"votes": 2, "scope": "all"})
     with pytest.raises(Killed):
         run(config, tmp_path / "run", [SomeSolve(1)])
     folder = RunFolder(tmp_path / "run")
