@@ -25,6 +25,7 @@ import rlanything_envs  # noqa: F401  (registers the environments)
 from rlanything_agents.config import RunConfig
 from rlanything_agents.config.load import explain
 from rlanything_agents.config.seeds import seed_of
+from rlanything_agents.feedback.percent import percent
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.folder import SafeFolder
@@ -58,7 +59,9 @@ The others, such as the backend of a sandbox, are for who runs the command."""
 MOST_TURNS = 10_000
 """Largest limit of turns that a stored setting is believed."""
 MAX_RESULTS = 256 << 20
-"""Maximum bytes of ``results.jsonl``, and of the kept results of one desktop."""
+"""Maximum bytes of ``results.jsonl``."""
+MAX_KEPT = 64 << 20
+"""Maximum bytes of the kept results of one desktop."""
 
 _Source = Callable[[str], Task]
 """Finds a task by its id; raises `LookupError` or `ValueError`."""
@@ -198,9 +201,8 @@ def _why(domain: str, replay: _Replay, result: Result) -> str:
             else f"the goal does not hold after the {count} answers"
         )
     if domain == "coding":
-        return (
-            "the last answer submits no program" if result.outgrown else f"{result.score:.1%} of the hidden tests pass"
-        )
+        passed = f"{percent(result.score)} of the hidden tests pass"
+        return "the last answer submits no program" if result.outgrown else passed
     return f"the evaluator's score is {result.score:.3g}"
 
 
@@ -372,25 +374,22 @@ def _arguments(domain: str, stored: Mapping[str, Any], given: Mapping[str, Any])
     """Arguments of the environment that judges.
 
     Raises:
-        BenchmarkError: A stored limit is not one.
+        BenchmarkError: A limit is not one.
     """
-    arguments = {name: stored[name] for name in JUDGED.get(domain, ()) if name in stored}
+    ours = {"coding": {"reward": "fraction"}, "osworld": {"observation": "text"}}.get(domain, {})
+    arguments = {name: stored[name] for name in JUDGED.get(domain, ()) if name in stored} | ours | dict(given)
     for name in ("max_episode_steps", "max_turns"):
         if name in arguments and not (is_count(arguments[name]) and 1 <= arguments[name] <= MOST_TURNS):
-            raise BenchmarkError(f"the stored {name} is not a number from 1 to {MOST_TURNS}: give it with --env")
-    if domain == "coding":
-        arguments["reward"] = "fraction"
-    elif domain == "osworld":
-        arguments["observation"] = "text"
-    return {**arguments, **given}
+            raise BenchmarkError(f"{name} is not a number from 1 to {MOST_TURNS}: give it with --env")
+    return arguments
 
 
 def _one_turn(domain: str, arguments: dict[str, Any]) -> int:
     """Leave a coding episode the turn of its last answer; returns the maximum turns that it had.
 
-    With one turn of one, texts are read otherwise than with one of several.
+    That turn is one of two where it was one of several: the only turn of an episode is read otherwise.
     """
-    limit = int(arguments.get("max_turns", 8))
+    limit: int = arguments.get("max_turns", 8)
     if domain == "coding":
         arguments["max_turns"] = min(limit, 2)
     return limit
@@ -450,7 +449,7 @@ class _Results(Conversation):
         judge: OSWorldEnv = self.env.unwrapped  # type: ignore[assignment]
         try:
             with self._folder.open(text) as file:
-                line = next((line for _, line in unpacked_lines(file, longest=MAX_RESULTS)), None)
+                line = next((line for _, line in unpacked_lines(file, longest=MAX_KEPT)), None)
             score, outcome = judge.judge_again(self._task, line or b"")
         except Exception as error:  # as at the end of an episode on a desktop
             raise InfrastructureError(f"the evaluator has no score: {error}") from error

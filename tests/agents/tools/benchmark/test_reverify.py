@@ -25,10 +25,11 @@ from rlanything_agents.tools.cli import app
 from rlanything_envs.coding import env as coding
 from rlanything_envs.osworld import env as osworld
 from rlanything_task_pools import TaskPool, get_domain
-from rlanything_task_pools.panel import Entry, Panel, pool_panel
+from rlanything_task_pools.panel import Entry, Panel, load_panel, pool_panel
 from rlanything_verifiers.alfworld import World
 from rlanything_verifiers.osworld.metrics import METRICS
 
+SMALL = {"observation": "text", "screen": [640, 480]}
 Spoil = Callable[[dict[str, Any]], object]
 
 
@@ -129,7 +130,7 @@ def test_exactly_the_program_changes_that_a_wrong_judge_refused(
     assert [line["outcome"] for line in lines(folder)] == [1, -1, 1]
     pool = pool_of(tmp_path / "pool.sqlite", tasks)
     (row,) = again(folder, pool=pool)["changed"]
-    assert (row["task"], row["was"], row["now"], row["why"]) == (tasks[1].id, -1, 1, "100.0% of the hidden tests pass")
+    assert (row["task"], row["was"], row["now"], row["why"]) == (tasks[1].id, -1, 1, "100.0 % of the hidden tests pass")
     spoil(record_of(folder, tasks[0].id), lambda record: record["turns"][-1].update(action="RUN\n```python\n1\n```"))
     spoil(record_of(folder, tasks[2].id), lambda record: record.update(turns=record["turns"] * 4))
     found = again(folder, pool=pool)
@@ -143,7 +144,7 @@ def test_exactly_the_desktops_change_whose_metric_was_mended(tmp_path: Path, mon
     panel = desktop_panel(3)
     tasks = [entry.task for entry in panel.entries]
     pool = pool_of(tmp_path / "pool.sqlite", tasks)
-    folder = played(panel, tmp_path / "out", environment={"observation": "text"}, keep_results=True)
+    folder = played(panel, tmp_path / "out", environment=SMALL, keep_results=True)
     assert again(folder, pool=pool)["changed"] == []
     functions = [str(osworld.problem_of(task).evaluator["func"]) for task in tasks]
     metric = METRICS[functions[0]]
@@ -224,7 +225,7 @@ def test_files_that_are_no_plain_files_are_not_read(copy: Path) -> None:
         (
             "benchmark.json",
             '{"panel": "alfworld-easy", "seed": 0, "environment": {"max_episode_steps": 1e99}}',
-            "the stored max_episode_steps is not a number from 1 to 10000",
+            "max_episode_steps is not a number from 1 to 10000",
         ),
     ],
 )
@@ -298,3 +299,12 @@ def test_the_desktops_of_a_run_are_not_kept(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_several_processes_find_the_same(games: Path) -> None:
     assert reverify(games, workers=3) == again(games)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bwrap_desktop")
+def test_results_of_real_desktops_are_judged_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = played(load_panel("osworld-generated", 2), tmp_path / "out", keep_results=True)
+    monkeypatch.setattr(osworld.Machine, "pristine", None)
+    found = again(folder)
+    assert (found["judged"], found["changed"], found["solved"]) == (2, [], {"before": 2, "now": 2})
