@@ -13,7 +13,7 @@ from rlanything_envs.alfworld.env import AlfWorldEnv
 from rlanything_envs.errors import EpisodeOver, InfrastructureError, UnknownTask
 from rlanything_envs.llm.choices import matches
 from rlanything_envs.views import get_view
-from rlanything_task_pools import PoolError, Task, TaskFormatError, TaskPool
+from rlanything_task_pools import PoolError, Task, TaskFormatError
 from rlanything_task_pools.alfworld import DOMAIN, KnobError
 from rlanything_task_pools.alfworld.games import game_of
 from rlanything_verifiers.alfworld import GameFormatError, World, write_game
@@ -234,51 +234,6 @@ def test_generator_arguments():
     assert goals <= {"heat", "put"}
     with pytest.raises(KnobError, match="unknown knobs"):
         AlfWorldEnv(knobs={"size": 3})
-
-
-def test_given_tasks(tasks):
-    env = AlfWorldEnv(tasks=tasks[:3])
-    ids = {env.reset(seed=seed)[1]["task_id"] for seed in range(30)}
-    assert ids == {task.id for task in tasks[:3]}
-    assert env.reset(options={"task": tasks[1].id})[1]["task_id"] == tasks[1].id
-    with pytest.raises(UnknownTask, match="among the 3 tasks"):
-        env.reset(options={"task": tasks[5].id})
-    assert env.reset(options={"task": tasks[5]})[1]["task_id"] == tasks[5].id
-    with pytest.raises(ValueError, match="empty"):
-        AlfWorldEnv(tasks=[])
-
-
-def test_tasks_of_a_pool(tasks, tmp_path):
-    with TaskPool.create(tmp_path / "pool.sqlite", tasks[:3]) as pool:
-        ids = {task.id for task in tasks[:3]}
-        for source in (pool, pool.path, str(pool.path)):
-            env = AlfWorldEnv(tasks=source)
-            assert {env.reset(seed=seed)[1]["task_id"] for seed in range(30)} == ids
-            assert env.reset(options={"task": tasks[2].id})[1]["task_id"] == tasks[2].id
-            with pytest.raises(UnknownTask):
-                env.reset(options={"task": tasks[5].id})
-    with pytest.raises(PoolError, match="no task pool at"):
-        AlfWorldEnv(tasks=tmp_path / "none.sqlite")
-
-
-def test_a_task_as_json(task):
-    env = AlfWorldEnv()
-    assert env.reset(options={"task": json.loads(task.to_json())}) == env.reset(options={"task": task})
-    with pytest.raises(TaskFormatError):
-        env.reset(options={"task": {"goal": "put it."}})
-
-
-def test_tasks_as_json_keep_the_spec_json(tasks):
-    records = [json.loads(task.to_json()) for task in tasks[:2]]
-    env = gym.make(ID, tasks=records)
-    again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-    assert env.reset(seed=1) == again.reset(seed=1)
-
-
-@pytest.mark.parametrize("unknown", ["alfworld-0123456789abcdef", "no/such/file", 7, b"x", "x" * 10_000, "\x00"])
-def test_unknown_tasks(unknown):
-    with pytest.raises(UnknownTask):
-        AlfWorldEnv().reset(options={"task": unknown})
 
 
 def test_game_files(task, tmp_path):

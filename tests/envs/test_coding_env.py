@@ -1,7 +1,6 @@
 """The coding environment."""
 
 import json
-import pickle
 import sys
 import time
 
@@ -12,8 +11,8 @@ from coding_tasks import POSITIVE_ONLY, RIGHT, WRONG, act, make_task
 from rlanything_envs import Verdict
 from rlanything_envs.coding.env import CodingEnv, problem_of
 from rlanything_envs.coding.messages import MAX_OBSERVATION_LENGTH
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, UnknownTask
-from rlanything_task_pools import Task, TaskFormatError, TaskPool
+from rlanything_envs.errors import EpisodeOver, InfrastructureError
+from rlanything_task_pools import Task, TaskFormatError
 from rlanything_verifiers.coding import Run, SandboxError
 
 ID = "RLAnything/Coding-v0"
@@ -283,20 +282,6 @@ def test_generated_tasks_are_the_default_and_their_proofs_win():
     assert env.step(act("SUBMIT", task.payload["wrong"][0]))[1] == 0.0
 
 
-def test_tasks_are_found_by_object_mapping_and_id(tmp_path):
-    other = make_task("Print the sum, please.")
-    env = make(tasks=[TASK, other])
-    for wanted in (other, json.loads(other.to_json()), other.id):
-        assert env.reset(options={"task": wanted})[1]["task_id"] == other.id
-    assert {env.reset(seed=seed)[1]["task_id"] for seed in range(10)} == {TASK.id, other.id}
-    for unknown in ("coding-0123456789abcdef", "nothing", 3, "coding-0123456789abcdef\n"):
-        with pytest.raises(UnknownTask):
-            env.reset(options={"task": unknown})
-    pool = TaskPool.create(tmp_path / "pool.db", [TASK])
-    assert make(tasks=str(tmp_path / "pool.db")).reset()[1]["task_id"] == TASK.id
-    pool.close()
-
-
 @pytest.mark.parametrize(
     ("payload", "words"),
     [
@@ -336,14 +321,3 @@ def test_wrong_arguments_are_refused(arguments, words):
 
 
 # Conformance
-
-
-def test_making_and_copying():
-    env = make(tasks=[json.loads(TASK.to_json())])
-    env.reset(seed=1)
-    copy = pickle.loads(pickle.dumps(env.unwrapped))
-    assert copy.reset(seed=1)[1] == env.reset(seed=1)[1]
-    env.close()
-    env.close()
-    with pytest.raises(EpisodeOver):
-        env.unwrapped.step("RUN")

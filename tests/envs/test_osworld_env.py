@@ -1,7 +1,6 @@
 """The desktop environment, on a scripted stand-in of a desktop; `osworld/` has the tests on a real one."""
 
 import json
-import pickle
 import warnings
 
 import gymnasium as gym
@@ -12,11 +11,11 @@ from osworld_tasks import HAS_TEXT, INFEASIBLE, INSTRUCTION, PATH, SETUP, SOLUTI
 from scripted_desktop import SCRIPTED
 
 from rlanything_envs import Verdict
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, SettingError, UnknownTask
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, SettingError
 from rlanything_envs.osworld.desktop import DesktopError, make_desktop
 from rlanything_envs.osworld.env import OSWorldEnv, problem_of
 from rlanything_envs.osworld.view import OBSERVATIONS
-from rlanything_task_pools import Task, TaskFormatError, TaskPool
+from rlanything_task_pools import Task, TaskFormatError
 
 ID = "RLAnything/OSWorld-v0"
 TASK = make()
@@ -321,20 +320,6 @@ def test_generated_tasks_are_the_default_and_their_proofs_win():
     assert env.step("DONE")[1] == 0.0
 
 
-def test_tasks_are_found_by_object_mapping_and_id(tmp_path):
-    other = make(instruction="Another one.")
-    env = made(tasks=[TASK, other])
-    for wanted in (other, json.loads(other.to_json()), other.id):
-        assert env.reset(options={"task": wanted})[1]["task_id"] == other.id
-    assert {env.reset(seed=seed)[1]["task_id"] for seed in range(10)} == {TASK.id, other.id}
-    for unknown in ("osworld-0123456789abcdef", "nothing", 3, "osworld-0123456789abcdef\n"):
-        with pytest.raises(UnknownTask):
-            env.reset(options={"task": unknown})
-    pool = TaskPool.create(tmp_path / "pool.db", [TASK])
-    assert made(tasks=str(tmp_path / "pool.db")).reset()[1]["task_id"] == TASK.id
-    pool.close()
-
-
 @pytest.mark.parametrize(
     ("payload", "words"),
     [
@@ -434,14 +419,3 @@ def test_pictures(env):
     env.reset()
     with pytest.warns(UserWarning, match="render_mode"):
         assert env.unwrapped.render() is None
-
-
-def test_making_and_copying():
-    env = made(tasks=[json.loads(TASK.to_json())])
-    env.reset(seed=1)
-    copy = pickle.loads(pickle.dumps(env.unwrapped))
-    assert copy.reset(seed=1)[0] == env.reset(seed=1)[0]
-    env.close()
-    env.close()
-    with pytest.raises(EpisodeOver):
-        env.unwrapped.step("DONE")
