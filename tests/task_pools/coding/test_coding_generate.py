@@ -1,11 +1,10 @@
 """Seeds become tasks: the same ones anywhere, of the split's families, with the knobs asked for."""
 
-import subprocess
 import sys
 
 import pytest
 
-from rlanything_task_pools import Domain, KnobError, Task
+from rlanything_task_pools import KnobError
 from rlanything_task_pools.coding import DOMAIN, FAMILIES, HELD_OUT, CodingDomain, generate, read_payload
 from rlanything_task_pools.coding.families import Family, Problem
 from rlanything_task_pools.coding.gate import choose_tests
@@ -19,21 +18,11 @@ from rlanything_task_pools.task import Refused
 EASY = {"families": "window_sums", "difficulty": 0}
 
 
-def test_it_is_a_domain() -> None:
-    assert isinstance(DOMAIN, Domain)
-    assert (DOMAIN.name, DOMAIN.env_id) == ("coding", "RLAnything/Coding-v0")
+def test_operators_by_name() -> None:
     assert DOMAIN.operators == ("knob", "statement")
     assert DOMAIN.with_operators(["knob"]).operators == ("knob",)
     with pytest.raises(KnobError, match="knob, statement"):
         DOMAIN.with_operators(["goal"])
-
-
-def test_a_seed_gives_the_same_task_in_another_process() -> None:
-    task = generate(7, **EASY)
-    code = f"from rlanything_task_pools.coding import generate; print(generate(7, **{EASY!r}).to_json())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == task.to_json()
-    assert Task.from_json(done.stdout).id == task.id
 
 
 @pytest.mark.parametrize(
@@ -190,18 +179,6 @@ def test_a_family_without_sound_problems_is_a_knob_error(monkeypatch: pytest.Mon
 def test_fill_indents_like_the_hole() -> None:
     text = "\n    if @test@:\n        @body@\n    print({1: '%s'})\n"
     assert fill(text, test="x", body="a\n\nb") == "if x:\n    a\n\n    b\nprint({1: '%s'})\n"
-
-
-def test_importing_starts_no_process_and_nothing_heavy() -> None:
-    code = """
-import sys, os
-from rlanything_task_pools import coding
-heavy = {"torch", "transformers", "yaml", "pandas", "gymnasium", "docker"} & set(sys.modules)
-children = open(f"/proc/self/task/{os.getpid()}/children").read()
-sys.exit(f"imported {heavy}, started {children}" if heavy or children else 0)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_unsafe_sandboxes_are_for_those_who_ask() -> None:

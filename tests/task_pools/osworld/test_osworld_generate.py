@@ -1,7 +1,5 @@
 """Generated tasks: proved, the same everywhere, with words and kinds that training never sees."""
 
-import subprocess
-import sys
 from dataclasses import fields, replace
 
 import pytest
@@ -77,17 +75,6 @@ def test_the_gate_refuses_what_is_unsound():
         assert refused.value.reason == reason
     with pytest.raises(Refused, match="already_true"):
         check_state(replace(state, files={**state.files, **one.after}))
-
-
-def test_the_same_task_everywhere():
-    """Every kind, in another process with another hash seed, byte for byte."""
-    code = (
-        "from rlanything_task_pools.osworld import KINDS, HELD_OUT, generate\n"
-        "for name in KINDS:\n"
-        "    print(generate(7, 'valid_unseen' if name in HELD_OUT else 'train', kinds=name).id)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [generate(7, SPLIT[name], kinds=name).id for name in KINDS]
 
 
 def test_ids_are_pinned():
@@ -197,18 +184,6 @@ def test_any_seed(seed, kind):
     task = generate(seed, kinds=kind)
     assert DOMAIN.verify(task) is None
     assert task.traits["seed"] == seed
-
-
-def test_generating_needs_no_heavy_library():
-    code = (
-        "import sys\n"
-        "from rlanything_task_pools import get_domain\n"
-        "get_domain('osworld').generate(0, kinds='edit_text')\n"
-        "heavy = {'torch', 'openpyxl', 'docx', 'pptx', 'PIL', 'lxml', 'gymnasium', 'pandas'} & set(sys.modules)\n"
-        "sys.exit(f'imported {heavy}' if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 # --- the desktop of files ---

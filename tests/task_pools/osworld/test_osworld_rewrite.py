@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_task_pools import Domain, KnobError, Rejection, domain_names, get_domain
+from rlanything_task_pools import Domain, KnobError, Rejection
 from rlanything_task_pools.osworld import DOMAIN, generate, import_folder, import_task, keys, read_payload
 from rlanything_task_pools.osworld.meaning import lost, names_in
 from rlanything_task_pools.task import Direction, Task
@@ -19,13 +19,6 @@ KINDS = ("edit_text", "rename_files", "count_lines", "write_files", "bookmarks")
 
 def rewritten(task: Task, proposal: object, direction: str = "harder", domain: Domain = DOMAIN) -> Task | Rejection:
     return domain.validate(task, proposal, direction=direction, author="test", critique="why")
-
-
-def test_the_domain_is_installed():
-    assert "osworld" in domain_names()
-    assert get_domain("osworld") is DOMAIN
-    assert isinstance(DOMAIN, Domain)
-    assert (DOMAIN.name, DOMAIN.env_id) == ("osworld", "RLAnything/OSWorld-v0")
 
 
 @pytest.mark.parametrize("kind", KINDS)
