@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from benchmark_parts import timeless
 from random_models import random_model
 from rich.console import Console
@@ -119,23 +118,6 @@ def test_luck_belongs_to_a_chat_and_follows_the_temperature(checkpoint: Path, tm
     ]
     greedy = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=8, temperature=0), tmp_path / "log", 50)
     assert greedy.reply(chats, [1, 2, 3]) == greedy.reply(chats, [4, 5, 6])
-
-
-def test_tokens_come_as_often_as_the_model_says(checkpoint: Path, tmp_path: Path) -> None:
-    """Chi-squared of first tokens against the model's own distribution at a temperature of 0.7."""
-    agent = CheckpointAgent(str(checkpoint), ChatSettings(max_tokens=1, temperature=0.7), tmp_path / "log", 50)
-    chat, draws = [{"role": "user", "content": "hi"}], 2000
-    with torch.no_grad():
-        logits = agent.model(torch.tensor([agent.template.prompt(chat)])).logits[0, -1]
-    wanted = (logits / 0.7).softmax(-1)
-    counts: dict[str, int] = {}
-    for said in agent.reply([chat] * draws, list(range(draws))):
-        counts[said.text] = counts.get(said.text, 0) + 1
-    texts = [agent.template.decode([token]) for token in range(len(wanted))]
-    common = [token for token in wanted.argsort(descending=True)[:8].tolist() if texts.count(texts[token]) == 1]
-    for token in common:
-        expected = draws * float(wanted[token])
-        assert abs(counts.get(texts[token], 0) - expected) < 5 * expected**0.5
 
 
 @pytest.mark.parametrize(
