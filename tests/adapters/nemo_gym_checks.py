@@ -6,6 +6,7 @@ answers, with the interface of OpenAI's responses.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -31,6 +32,7 @@ from canary_tasks import CASES, MARKERS, Case
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
+from nemo_gym.openai_utils import NeMoGymResponse
 from nemo_gym.server_utils import SESSION_ID_KEY, ServerClient
 from resources_servers.gymnasium import GymnasiumServer
 from scripted_desktop import KINDS
@@ -218,6 +220,40 @@ def test_a_repeated_request_is_one_step_and_a_crowd_waits_for_nothing() -> None:
             assert reset(other, row_of(ALFWORLD, 1)).status_code == 200
             session._lock.release()
         assert session.steps == 3
+
+
+def test_a_client_that_hangs_up_leaves_no_episode_and_no_second_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Conversation] = []
+    monkeypatch.setattr(Conversation, "close", lambda self: closed.append(self))
+    made, answer = server(env_id=ALFWORLD.env_id), ALFWORLD.answers(ALFWORLD.task())[0]
+    closed.clear()
+
+    async def hung_up(doing: Any, lock: Any) -> None:
+        with lock:
+            request = asyncio.ensure_future(doing)
+            await asyncio.sleep(0.1)
+            request.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await request
+
+    async def play() -> None:
+        row = row_of(ALFWORLD)
+        await made.reset(row, "kept")
+        session, said = made.session_state["kept"], NeMoGymResponse.model_validate(response(answer))
+        await hung_up(made.step(said, {"_ng_step_request_id": "one"}, "kept"), session._lock)
+        seen = [await made.step(said, {"_ng_step_request_id": "one"}, "kept") for _ in range(2)]
+        assert (seen[0], session.steps, session.waiting) == (seen[1], 1, 0)
+        waits = threading.Lock()
+        join = adapter._Session.begin
+        monkeypatch.setattr(adapter._Session, "begin", lambda *given: (waits.acquire(), join(*given))[1])
+        await hung_up(made.reset(row, "gone"), waits)
+        assert [*made.session_state] == ["kept"]
+        while not closed:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(play())
+    made.close()
+    assert len(closed) == 2
 
 
 @pytest.mark.parametrize(
