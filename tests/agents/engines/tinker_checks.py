@@ -24,6 +24,7 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.tinker import Adapter, ServiceFailed, TinkerGenerator, TinkerService
 from rlanything_agents.models.pretrained import load_template, vocabulary_of
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.hooks import Hook
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.tinker import TinkerTrainer
 from rlanything_envs.llm.generator import SamplingParams
@@ -155,7 +156,7 @@ class Killed(BaseException):
     """The process ends."""
 
 
-class SomeSolve:
+class SomeSolve(Hook):
     """Outcomes by the parity of an episode's tokens: the model knows nothing, and this is about the loop."""
 
     def __init__(self, last: int) -> None:
@@ -170,16 +171,20 @@ class SomeSolve:
                 group.trajectories[number] = dataclasses.replace(trajectory, outcome=outcome)
         return groups
 
-    def reviewed(self, review: Any, groups: Any, iteration: int) -> Any:
-        return review
-
-    def iterated(self, iteration: Any) -> None: ...
-
 
 def test_a_run_is_interrupted_and_resumes(base: CheckpointConfig, address: str, tmp_path: Path) -> None:
     models = Path(base.checkpoint).parent
     shared = SharedConfig(base="policy", max_tokens=12, context=4096)
-    config = settings(models, engine={"kind": "tinker"}, reward_model=shared, judge={"votes": 2, "scope": "all"})
+    config = settings(
+        models,
+        engine={"kind": "tinker"},
+        environment={"view": "short"},
+        policy={"lora": {"rank": 4}},
+        reward_model=shared,
+        rollout={"rollouts": 2},
+        judge={"votes": 2, "scope": "all"},
+        evaluation={"judge_episodes": 1},
+    )
     with pytest.raises(Killed):
         run(config, tmp_path / "run", [SomeSolve(1)])
     folder = RunFolder(tmp_path / "run")
