@@ -76,7 +76,7 @@ def _run(block: Block, commands: Path | None) -> str | None:
             return _python(block)
         case "bash":
             return _bash(block, commands)
-        case "text":
+        case "text" | "diff":  # of files that are not here
             return None
     try:
         match block.language:
