@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 95_026,
     "lines of studies, benchmarks, scripts and examples": 9_402,
-    "lines of tests": 70_178,
+    "lines of tests": 70_179,
     "files of the four packages": 696,
     "settings of a run": 152,
     "commands": 21,
