@@ -87,13 +87,8 @@ def fit(
     Raises:
         TrainingError: There are no rows.
     """
-    if not rows:
-        raise TrainingError(
-            "the warm start has no demonstrations: the expert solved no task; raise warm_start.max_steps or "
-            "warm_start.demonstrations"
-        )
-    batches = -(-len(rows) // batch_size)
-    total = epochs * batches
+    order = batches_of(rows, epochs, batch_size, np.random.default_rng(seed))
+    batches, total = len(order) // epochs, len(order)
     learning = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = MasterAdamW(learning, lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_at(step, total, warmup))
@@ -105,7 +100,6 @@ def fit(
     if switched:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     stored = time.monotonic()
-    order = batches_of(rows, epochs, batch_size, np.random.default_rng(seed))
     for batch in order[len(state.losses) :]:
         state.losses.append(_gradient(model, batch, micro_batch_tokens))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -178,7 +172,16 @@ def rate_at(step: int, total: int, warmup: float) -> float:
 
 
 def batches_of(rows: Sequence[Row], epochs: int, size: int, rng: np.random.Generator) -> list[list[Row]]:
-    """Batches of all epochs, one for each optimizer step; rows of similar length share a batch."""
+    """Batches of all epochs, one for each optimizer step; rows of similar length share a batch.
+
+    Raises:
+        TrainingError: There are no rows.
+    """
+    if not rows:
+        raise TrainingError(
+            "the warm start has no demonstrations: the expert solved no task; raise warm_start.max_steps or "
+            "warm_start.demonstrations"
+        )
     return [batch for _ in range(epochs) for batch in _batches(rows, size, rng)]
 
 

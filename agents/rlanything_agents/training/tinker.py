@@ -225,8 +225,8 @@ class TinkerTrainer:
             TrainingError: There are no rows, or one has an image.
             ServiceFailed: See `update`.
         """
-        if not rows or any(row.images for row in rows):
-            raise TrainingError("the warm start at a service needs demonstrations, and texts alone")
+        if any(row.images for row in rows):
+            raise TrainingError("the warm start at a service imitates texts alone, and a demonstration has an image")
         order = batches_of(rows, epochs, batch_size, np.random.default_rng(seed))
         losses = list[float]()
         for step, batch in enumerate(order):
