@@ -17,7 +17,7 @@ from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_
 from rlanything_agents.training.mismatch import FARTHEST
 from rlanything_agents.training.ranks.sharding import optimizer_state, read_state, restore, write_state
 from rlanything_agents.training.rows import optimizer_batches
-from rlanything_agents.training.samples import Sample, check_vocabulary, unknown_tokens
+from rlanything_agents.training.samples import Sample, check_vocabulary
 from rlanything_agents.training.update import UpdateStats
 
 
@@ -49,7 +49,7 @@ class PlainTrainer:
         compared = weighted if config.recomputes else weighted[:1]
         mismatch = self._mismatch([sample for batch, _ in compared for sample in batch])
         before = [[self._before(sample) for sample in batch] for batch, _ in weighted]
-        norms, losses, sums = [], [], np.zeros(4)
+        steps, sums = list[tuple[float, float]](), np.zeros(4)
         for (batch, divisor), scored in zip(weighted, before, strict=True):
             loss = 0.0
             self.optimizer.zero_grad()
@@ -58,25 +58,11 @@ class PlainTrainer:
                 torch.autograd.backward(row_loss / divisor)
                 loss += row_loss.item() / divisor
                 sums += row_sums
-            norms.append(float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRAD_NORM)))
-            losses.append(loss)
+            steps.append((loss, float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRAD_NORM))))
             self.optimizer.step()
         self.updates += 1
-        kl, clipped, entropy = sums[1:] / max(sums[0], 1e-12)
-        return UpdateStats(
-            loss=float(np.mean(losses)) if losses else 0.0,
-            grad_norm=float(np.mean(norms)) if norms else 0.0,
-            kl=float(kl),
-            clip_fraction=float(clipped),
-            entropy=float(entropy),
-            optimizer_steps=len(batches),
-            rows=sum(map(len, batches)),
-            step_samples=sum(sum(sample.weights) for batch in batches for sample in batch),
-            tokens=sum(len(sample) for batch in batches for sample in batch),
-            seconds=time.perf_counter() - start,
-            unknown=unknown_tokens(samples),
-            **mismatch,
-        )
+        kl, clipped, entropy = map(float, sums[1:] / max(sums[0], 1e-12))
+        return UpdateStats.of_steps(samples, steps, start, kl=kl, clip_fraction=clipped, entropy=entropy, **mismatch)
 
     def answer_gradients(self, sample: Sample, factors: torch.Tensor | None = None) -> torch.Tensor:
         """Gradients of the weighted log-probability of each answer of a row, shape (answers, trained weights).

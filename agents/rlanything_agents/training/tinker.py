@@ -39,7 +39,7 @@ from rlanything_agents.training.imitation import Row, batches_of, rate_at
 from rlanything_agents.training.learner import Learner
 from rlanything_agents.training.mismatch import FARTHEST
 from rlanything_agents.training.rows import optimizer_batches
-from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed, unknown_tokens
+from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed
 from rlanything_agents.training.update import AT_SERVICE, UpdateStats
 from rlanything_envs.llm.errors import RunMustStop
 
@@ -169,7 +169,7 @@ class TinkerTrainer:
         ]
         mismatch = _Mismatch()
         before = [[self._before(sample, mismatch) for sample in batch] for batch, _ in batches]
-        losses, norms, sums = list[float](), list[float](), np.zeros(4)
+        steps, sums = list[tuple[float, float]](), np.zeros(4)
         for scored, (_, divisor) in zip(before, batches, strict=True):
             data = [self._datum(row, divisor, len(scored)) for row in scored]
             clip = {"clip_low_threshold": 1 - config.clip, "clip_high_threshold": 1 + config.highest}
@@ -179,27 +179,15 @@ class TinkerTrainer:
                 row_loss, row_sums = self._row(row, new)
                 loss += row_loss / divisor
                 sums += row_sums
-                if not losses and not config.recomputes:  # no step was taken yet: the sampler had these weights
+                if not steps and not config.recomputes:  # no step was taken yet: the sampler had these weights
                     mismatch.compare(row.weights, new, row.sampler)
-            if not self.updates and not losses:
+            if not self.updates and not steps:
                 self._check_sampler(mismatch)
-            losses.append(loss)
-            norms.append(self._step(rate * config.learning_rate))
+            steps.append((loss, self._step(rate * config.learning_rate)))
         self.updates += 1
-        kl, clipped, entropy = sums[1:] / max(sums[0], 1e-12)
-        return UpdateStats(
-            loss=float(np.mean(losses)) if losses else 0.0,
-            grad_norm=float(np.mean(norms)) if norms else 0.0,
-            kl=float(kl),
-            clip_fraction=float(clipped),
-            entropy=float(entropy),
-            optimizer_steps=len(batches),
-            rows=sum(map(len, before)),
-            step_samples=sum(sum(sample.weights) for batch, _ in batches for sample in batch),
-            tokens=sum(len(sample) for sample in samples if any(sample.weights)),
-            seconds=time.perf_counter() - start,
-            unknown=unknown_tokens(samples),
-            **mismatch.means(),
+        kl, clipped, entropy = map(float, sums[1:] / max(sums[0], 1e-12))
+        return UpdateStats.of_steps(
+            samples, steps, start, kl=kl, clip_fraction=clipped, entropy=entropy, **mismatch.means()
         )
 
     def imitate(

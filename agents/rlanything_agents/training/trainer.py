@@ -49,7 +49,7 @@ from rlanything_agents.training.ranks.sharding import (
     write_state,
 )
 from rlanything_agents.training.rows import end_to_end, micro_batches, optimizer_batches, prompt_rows
-from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed, unknown_tokens
+from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed
 from rlanything_agents.training.shared_prompts import attention_share, restarts
 from rlanything_agents.training.tallies import Tallies, k3
 from rlanything_agents.training.update import UpdateStats
@@ -172,19 +172,8 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             if self.accelerator.is_fsdp2:
                 self._whole = whole_weights(trained(self.model, self.model.state_dict()), self._low)
         self.updates += 1
-        losses, norms = zip(*self._steps, strict=True) if self._steps else ((0.0,), (0.0,))
         self._batches = []
-        return UpdateStats(
-            loss=float(np.mean(losses)),
-            grad_norm=float(np.mean(norms)),
-            optimizer_steps=len(self._steps),
-            rows=sum(map(len, batches)),
-            step_samples=sum(sum(sample.weights) for batch in batches for sample in batch),
-            tokens=sum(len(sample) for sample in samples if any(sample.weights)),
-            seconds=time.perf_counter() - start,
-            unknown=unknown_tokens(samples),
-            **self._tallies.means(self.accelerator),
-        )
+        return UpdateStats.of_steps(samples, self._steps, start, **self._tallies.means(self.accelerator))
 
     @property
     def sharded(self) -> bool:

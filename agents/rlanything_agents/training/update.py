@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from rlanything_agents.training.samples import Sample, unknown_tokens
 
 if TYPE_CHECKING:
     import torch
-
-    from rlanything_agents.training.samples import Sample
 
 AT_SERVICE = "tinker.json"
 """File with the path of a model's weights and optimizer at the Tinker service, in place of both."""
@@ -58,6 +61,32 @@ class UpdateStats:
     sampler_ratio: float = 1.0
     corrected: float = 0.0
     unknown: int = 0
+
+    @classmethod
+    def of_steps(
+        cls, samples: Sequence[Sample], steps: Sequence[tuple[float, float]], began: float, **means: Any
+    ) -> UpdateStats:
+        """Statistics of an update that ends now.
+
+        Args:
+            samples: All samples that it was given; those without weight had no part in it.
+            steps: Loss and gradient norm of each optimizer step.
+            began: `time.perf_counter` when it began.
+            means: The attributes that are means over tokens.
+        """
+        useful = [sample for sample in samples if any(sample.weights)]
+        loss, norm = np.mean(steps, axis=0) if steps else (0.0, 0.0)
+        return cls(
+            loss=float(loss),
+            grad_norm=float(norm),
+            optimizer_steps=len(steps),
+            rows=len(useful),
+            step_samples=sum(sum(sample.weights) for sample in useful),
+            tokens=sum(map(len, useful)),
+            seconds=time.perf_counter() - began,
+            unknown=unknown_tokens(samples),
+            **means,
+        )
 
 
 class Trainer(Protocol):
