@@ -1,6 +1,5 @@
 """The real SDK of Tinker against SkyRL's server, its JAX backend on a processor (see `test_tinker_real.py`)."""
 
-import dataclasses
 import json
 import os
 import socket
@@ -10,11 +9,10 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from chat_runs import run, settings
+from chat_runs import Killed, SomeSolve, run, settings
 from families import checkpoint
 from small_models import scored
 from transformers import AutoModelForCausalLM
@@ -24,7 +22,6 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.tinker import Adapter, ServiceFailed, TinkerGenerator, TinkerService
 from rlanything_agents.models.pretrained import load_template, vocabulary_of
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.runs.hooks import Hook
 from rlanything_agents.training.samples import Sample
 from rlanything_agents.training.tinker import TinkerTrainer
 from rlanything_envs.llm.generator import SamplingParams
@@ -150,26 +147,6 @@ def test_a_checkpoint_that_the_service_has_not_ends_a_run(adapter: Adapter) -> N
     adapter.restore("tinker://nobody/weights/nothing")
     with pytest.raises(ServiceFailed, match=r"restore tinker://nobody/weights/nothing: .*NotFound"):
         _ = adapter.client
-
-
-class Killed(BaseException):
-    """The process ends."""
-
-
-class SomeSolve(Hook):
-    """Outcomes by the parity of an episode's tokens: the model knows nothing, and this is about the loop."""
-
-    def __init__(self, last: int) -> None:
-        self.last = last
-
-    def judged(self, groups: list[Any], iteration: int) -> list[Any]:
-        if iteration > self.last:
-            raise Killed
-        for group in groups:
-            for number, trajectory in enumerate(group.trajectories):
-                outcome = 1 if number % 2 else -1
-                group.trajectories[number] = dataclasses.replace(trajectory, outcome=outcome)
-        return groups
 
 
 def test_a_run_is_interrupted_and_resumes(base: CheckpointConfig, address: str, tmp_path: Path) -> None:

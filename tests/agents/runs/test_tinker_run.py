@@ -1,43 +1,22 @@
 """Whole runs whose models are adapters at the Tinker service, on the stand-in for its SDK."""
 
-import dataclasses
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_runs import run, settings
+from chat_runs import Killed, SomeSolve, run, settings
 from transformers import AutoModelForCausalLM
 
 from rlanything_agents.config import RunConfig, SharedConfig
 from rlanything_agents.runs import learners
 from rlanything_agents.runs.folder import RunFolder
-from rlanything_agents.runs.hooks import Hook
 
 sys.path.append(str(Path(__file__).parents[1] / "engines"))
 from stand_in_tinker import stand_in
 
 pytestmark = pytest.mark.slow
-
-
-class Killed(BaseException):
-    """The process ends."""
-
-
-class SomeSolve(Hook):
-    """Outcomes by the number of an episode: the model knows nothing, and this is about the loop."""
-
-    def __init__(self, last: int) -> None:
-        self.last = last
-
-    def judged(self, groups: list[Any], iteration: int) -> list[Any]:
-        if iteration > self.last:
-            raise Killed
-        for group in groups:
-            for number, trajectory in enumerate(group.trajectories):
-                group.trajectories[number] = dataclasses.replace(trajectory, outcome=1 if number % 2 else -1)
-        return groups
 
 
 def remote(models: Path, **changes: Any) -> RunConfig:
