@@ -50,16 +50,18 @@ class Tallies:
         self._sampler += _sums(weights, ratio - away - 1, (ratio - 1) ** 2, left)
         self._farthest = torch.maximum(self._farthest, (away.abs() * (weights > 0)).max().cpu())
 
-    def farthest(self, accelerator: Any) -> float:
+    def farthest(self, accelerator: Any = None) -> float:
         """Largest factor between a token's probabilities by sampler and trainer so far, in all processes."""
+        if accelerator is None:
+            return float(self._farthest.exp())
         return float(accelerator.gather(self._farthest.to(accelerator.device)).max().exp())
 
-    def means(self, accelerator: Any) -> dict[str, float]:
-        """Means over all processes, by the names of `UpdateStats`."""
-        sums = torch.cat((self._update, self._sampler)).to(accelerator.device)
-        weight, kl, clipped, entropy, compared, sampler_kl, chi2, outside = accelerator.reduce(
-            sums, reduction="sum"
-        ).tolist()
+    def means(self, accelerator: Any = None) -> dict[str, float]:
+        """Means over all processes of an accelerator, or over this one, by the names of `UpdateStats`."""
+        sums = torch.cat((self._update, self._sampler))
+        if accelerator is not None:
+            sums = accelerator.reduce(sums.to(accelerator.device), reduction="sum")
+        weight, kl, clipped, entropy, compared, sampler_kl, chi2, outside = sums.tolist()
         return {
             "kl": kl / max(weight, 1e-12),
             "clip_fraction": clipped / max(weight, 1e-12),

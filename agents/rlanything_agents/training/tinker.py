@@ -19,7 +19,6 @@ weights themselves, which nothing can undo: rows count equally there in imitatio
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from transformers import PreTrainedTokenizerBase
 
-from rlanything_agents.config.trainer import MAX_GRAD_NORM, MOST_IMPORTANCE, MOST_SAMPLER_RATIO, TrainerConfig
+from rlanything_agents.config.trainer import MAX_GRAD_NORM, MOST_SAMPLER_RATIO, TrainerConfig
 from rlanything_agents.engines.tinker import Adapter, ServiceFailed, numbers
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.training.aggregation import aggregated
@@ -37,9 +37,10 @@ from rlanything_agents.training.audit import SAMPLED, store_samples
 from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.imitation import Row, batches_of, rate_at
 from rlanything_agents.training.learner import Learner
-from rlanything_agents.training.mismatch import FARTHEST
+from rlanything_agents.training.mismatch import FARTHEST, importance_ratio
 from rlanything_agents.training.rows import optimizer_batches
 from rlanything_agents.training.samples import Sample, check_vocabulary, trimmed
+from rlanything_agents.training.tallies import Tallies, k3
 from rlanything_agents.training.update import AT_SERVICE, UpdateStats
 from rlanything_envs.llm.errors import RunMustStop
 
@@ -89,7 +90,7 @@ class TinkerLearner(Learner):
 
 @dataclass(slots=True)
 class _Scored:
-    """Sampled tokens of a row, and what the loss of each depends on; arrays of shape (tokens with a weight,).
+    """Sampled tokens of a row, and what the loss of each depends on; float64 tensors of shape (tokens with a weight,).
 
     Attributes:
         sample: The row, with the weights of the loss.
@@ -100,23 +101,12 @@ class _Scored:
 
     sample: Sample
     at: np.ndarray
-    old: np.ndarray
-    factor: np.ndarray
+    old: torch.Tensor
+    factor: torch.Tensor
 
-    @property
-    def weights(self) -> np.ndarray:
-        values: np.ndarray = np.array(self.sample.weights)[self.at]
-        return values
-
-    @property
-    def advantages(self) -> np.ndarray:
-        values: np.ndarray = np.array(self.sample.advantages)[self.at]
-        return values
-
-    @property
-    def sampler(self) -> np.ndarray:
-        values: np.ndarray = np.array(self.sample.logprobs)[self.at]
-        return values
+    def of(self, values: Sequence[float]) -> torch.Tensor:
+        """Values of the tokens, from those of all tokens of the completion."""
+        return torch.tensor(values, dtype=torch.float64)[self.at]
 
 
 class TinkerTrainer:
@@ -167,28 +157,23 @@ class TinkerTrainer:
             aggregated([trimmed(sample) for sample in batch], config.loss, self._longest)
             for batch in optimizer_batches(samples, config.optimizer_steps, rng)
         ]
-        mismatch = _Mismatch()
-        before = [[self._before(sample, mismatch) for sample in batch] for batch, _ in batches]
-        steps, sums = list[tuple[float, float]](), np.zeros(4)
+        tallies = Tallies()
+        before = [[self._before(sample, tallies) for sample in batch] for batch, _ in batches]
+        steps = list[tuple[float, float]]()
         for scored, (_, divisor) in zip(before, batches, strict=True):
             data = [self._datum(row, divisor, len(scored)) for row in scored]
             clip = {"clip_low_threshold": 1 - config.clip, "clip_high_threshold": 1 + config.highest}
             passed = self._begin("forward_backward", data, "ppo", clip)
             loss = 0.0
             for row, new in zip(scored, self._logprobs(passed, scored), strict=True):
-                row_loss, row_sums = self._row(row, new)
-                loss += row_loss / divisor
-                sums += row_sums
+                loss += self._loss(row, new, tallies) / divisor
                 if not steps and not config.recomputes:  # no step was taken yet: the sampler had these weights
-                    mismatch.compare(row.weights, new, row.sampler)
+                    tallies.compare(row.of(row.sample.weights), new, row.of(row.sample.logprobs))
             if not self.updates and not steps:
-                self._check_sampler(mismatch)
+                self._check_sampler(tallies.farthest())
             steps.append((loss, self._step(rate * config.learning_rate)))
         self.updates += 1
-        kl, clipped, entropy = map(float, sums[1:] / max(sums[0], 1e-12))
-        return UpdateStats.of_steps(
-            samples, steps, start, kl=kl, clip_fraction=clipped, entropy=entropy, **mismatch.means()
-        )
+        return UpdateStats.of_steps(samples, steps, start, **tallies.means())
 
     def imitate(
         self,
@@ -259,22 +244,20 @@ class TinkerTrainer:
     def rest(self) -> None:
         """Do nothing: the state is at the service."""
 
-    def _before(self, sample: Sample, mismatch: _Mismatch) -> _Scored:
+    def _before(self, sample: Sample, tallies: Tallies) -> _Scored:
         """Log-probabilities of a row before the update, by the sampler or by a forward pass."""
         at = np.flatnonzero(np.array(sample.weights) > 0)
-        row = _Scored(sample, at, np.array(sample.logprobs)[at], np.ones(len(at)))
+        sampler = torch.tensor(sample.logprobs, dtype=torch.float64)[at]
+        row = _Scored(sample, at, sampler, torch.ones_like(sampler))
         if not self.config.recomputes:
             return row
         passed = self._begin("forward", [self._datum(row, 1.0, 0)], "ppo", None)
         (row.old,) = self._logprobs(passed, [row])
-        ratio = np.exp(np.clip(row.old - row.sampler, -FARTHEST, FARTHEST))
-        outside = ratio > MOST_IMPORTANCE
-        if self.config.importance_sampling_mode == "token_mask":
-            row.factor = np.where(outside, 0.0, ratio)
-        elif self.config.importance_sampling_mode is not None:
-            row.factor = np.minimum(ratio, MOST_IMPORTANCE)
-        corrected = outside & (self.config.importance_sampling_mode is not None)
-        mismatch.compare(row.weights, row.old, row.sampler, corrected)
+        outside = None
+        if self.config.importance_sampling_mode is not None:
+            away = (row.old - sampler).clamp(-FARTHEST, FARTHEST)
+            row.factor, outside = importance_ratio(away, self.config.importance_sampling_mode)
+        tallies.compare(row.of(sample.weights), row.old, sampler, outside)
         return row
 
     def _datum(self, row: _Scored, divisor: float, rows: int) -> Any:
@@ -290,7 +273,8 @@ class TinkerTrainer:
         logprobs, advantages = np.zeros(len(ids) - 1), np.zeros(len(ids) - 1)
         logprobs[first + row.at] = row.old
         scale = (len(ids) - 1) * rows if rows and self._averaging(row) else 1
-        advantages[first + row.at] = row.advantages * row.weights * row.factor * scale / divisor
+        paid = row.of(sample.advantages) * row.of(sample.weights) * row.factor
+        advantages[first + row.at] = paid * scale / divisor
         return self._packed(ids, logprobs=logprobs, advantages=advantages)
 
     def _imitated(self, row: Row, total: int) -> Any:
@@ -321,11 +305,13 @@ class TinkerTrainer:
         service.count(trained=sum(datum.model_input.length + 1 for datum in data))
         return output
 
-    def _logprobs(self, output: Any, rows: Sequence[_Scored]) -> list[np.ndarray]:
+    def _logprobs(self, output: Any, rows: Sequence[_Scored]) -> list[torch.Tensor]:
         """Log-probabilities of the sampled tokens of each row."""
         lengths = [len(row.sample) - 1 for row in rows]
         found = self._outputs(output, lengths)
-        return [new[len(row.sample.prompt_ids) - 1 + row.at] for row, new in zip(rows, found, strict=True)]
+        return [
+            torch.from_numpy(new[len(row.sample.prompt_ids) - 1 + row.at]) for row, new in zip(rows, found, strict=True)
+        ]
 
     def _outputs(self, output: Any, lengths: Sequence[int]) -> list[np.ndarray]:
         """Log-probabilities of all targets of each row, checked."""
@@ -356,48 +342,23 @@ class TinkerTrainer:
             grad_clip_norm=MAX_GRAD_NORM,
         )
         metrics = getattr(service.settled("optimizer step", lambda: client.optim_step(settings)), "metrics", None)
-        stated = [value for name, value in (metrics or {}).items() if str(name).endswith("grad_norm")]
-        return float(stated[0]) if stated and math.isfinite(stated[0]) else 0.0
+        stated = numbers([value for name, value in (metrics or {}).items() if str(name).endswith("grad_norm")][:1], 1)
+        return 0.0 if stated is None else float(stated[0])
 
-    def _row(self, row: _Scored, new: np.ndarray) -> tuple[float, np.ndarray]:
-        """Weighted sum of a row's token losses, and sums of its weights, KL, clipping and minus log-probabilities."""
-        config, weights, advantages = self.config, row.weights, row.advantages
-        away = np.clip(new - row.old, -FARTHEST, FARTHEST)
-        ratio = np.exp(away)
-        gain = np.minimum(ratio * advantages, np.clip(ratio, 1 - config.clip, 1 + config.highest) * advantages)
-        clipped = np.where(advantages > 0, ratio > 1 + config.highest, ratio < 1 - config.clip) & (advantages != 0)
-        terms = (np.ones_like(new), ratio**-1 + away - 1, clipped, -new)
-        return float(-(weights * row.factor * gain).sum()), np.array([(weights * term).sum() for term in terms])
+    def _loss(self, row: _Scored, new: torch.Tensor, tallies: Tallies) -> float:
+        """Weighted sum of a row's token losses; adds its tokens to the statistics."""
+        config, weights, advantages = self.config, row.of(row.sample.weights), row.of(row.sample.advantages)
+        away = (new - row.old).clamp(-FARTHEST, FARTHEST)
+        ratio = away.exp()
+        gain = torch.minimum(ratio * advantages, ratio.clamp(1 - config.clip, 1 + config.highest) * advantages)
+        clipped = torch.where(advantages > 0, ratio > 1 + config.highest, ratio < 1 - config.clip) & (advantages != 0)
+        tallies.add(weights, k3(torch.zeros_like(away), away), clipped, -new)
+        return -float((weights * row.factor * gain).sum())
 
-    def _check_sampler(self, mismatch: _Mismatch) -> None:
-        if (farthest := math.exp(mismatch.farthest)) > MOST_SAMPLER_RATIO:
+    def _check_sampler(self, farthest: float) -> None:
+        if farthest > MOST_SAMPLER_RATIO:
             raise RunMustStop(
                 "Tinker: the sampler's probability of a token differs from the trainer's by a factor of "
                 f"{farthest:.4g}, at most {MOST_SAMPLER_RATIO:g}, at the first update: rounding does not explain it. "
                 "No weight has changed. Ask the service's operator whether both have the same weights and tokenizer"
             )
-
-
-class _Mismatch:
-    """Weighted sums of the divergence of the trainer's policy from the sampler's."""
-
-    def __init__(self) -> None:
-        self._sums, self.farthest = np.zeros(4), 0.0
-
-    def compare(
-        self, weights: np.ndarray, trainer: np.ndarray, sampler: np.ndarray, outside: np.ndarray | None = None
-    ) -> None:
-        """Add the log-probabilities of the same tokens by trainer and sampler; all arrays have one shape."""
-        away = np.clip(trainer - sampler, -FARTHEST, FARTHEST)
-        ratio = np.exp(away)
-        left = np.zeros_like(ratio) if outside is None else outside
-        self._sums += [
-            (weights * term).sum() for term in (np.ones_like(ratio), ratio - away - 1, (ratio - 1) ** 2, left)
-        ]
-        self.farthest = max(self.farthest, float(np.abs(away).max(initial=0.0)))
-
-    def means(self) -> dict[str, float]:
-        """Means by the names of `UpdateStats`."""
-        kl, chi2, corrected = (self._sums[1:] / max(self._sums[0], 1e-12)).tolist()
-        ratio = math.exp(self.farthest)
-        return {"sampler_kl": kl, "sampler_chi2": chi2, "sampler_ratio": ratio, "corrected": corrected}

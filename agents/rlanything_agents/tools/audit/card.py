@@ -17,10 +17,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rlanything_agents.tools.audit.agents import RANDOM, SOLUTION
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
-from rlanything_agents.tools.benchmark.report import plain_command, success_text
+from rlanything_agents.tools.benchmark.report import plain_command, success_text, table_line
 from rlanything_task_pools.panel import Recipe, panel_hash
 from rlanything_verifiers.plain_file import read_plain
-from rlanything_verifiers.plain_text import printable
 
 __all__ = ["Measured", "panel_card", "read_measured"]
 
@@ -171,7 +170,7 @@ def panel_card(recipe: Recipe, measured: Measured) -> str:
     question = ""
     for row in rows:
         cells = ("" if row.question == question else row.question, row.what, row.value or NOT_MEASURED, row.command)
-        lines.append(f"| {' | '.join(printable(cell, 600).replace('|', chr(92) + '|') for cell in cells)} |")
+        lines.append(table_line(cells, 600))
         question = row.question
     return "\n".join(lines) + "\n"
 

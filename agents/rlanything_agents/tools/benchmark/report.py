@@ -70,7 +70,12 @@ def markdown_row(summary: Mapping[str, Any]) -> str:
         summary["versions"].get("machine", NOTHING),
         f"`{plain_command(summary['command'])}`",
     )
-    return f"| {' | '.join(printable(text, 400).replace('|', chr(92) + '|') for text in texts)} |"
+    return table_line(texts)
+
+
+def table_line(cells: Sequence[str], longest: int = 400) -> str:
+    """Row of a Markdown table, with at most so many characters of each cell."""
+    return f"| {' | '.join(printable(cell, longest).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def plain_command(command: str) -> str:
