@@ -111,6 +111,7 @@ def test_from_the_list_of_runs_to_a_turn_and_back(runs: Path, served: Served, vi
         for judgement in turn["judgements"]:
             assert judgement in panel
     page.click("aside.panel >> text=raw prompt and answer")
+    page.wait_for_selector("aside.panel .raw h3")  # the browser tells of an opened part later
     raw = visit.text("aside.panel .raw")
     assert all(turn["answer"] in raw and turn["prompt"] in raw for turn in record["turns"][:-1])
     page.click("aside.panel >> text=the task's proof")
