@@ -40,6 +40,7 @@ from worlds import FAILING, SHORT, WORLDS, Half, World, break_engine
 
 from rlanything_envs import Conversation
 from rlanything_envs.adapters import nemo_gym as adapter
+from rlanything_envs.adapters.nemo_gym.session import Session
 from rlanything_envs.curriculum import CurriculumSource
 from rlanything_envs.osworld.desktop import MissingPackages, make_desktop
 from rlanything_task_pools import TaskPool, get_domain
@@ -244,8 +245,8 @@ def test_a_client_that_hangs_up_leaves_no_episode_and_no_second_step(monkeypatch
         seen = [await made.step(said, {"_ng_step_request_id": "one"}, "kept") for _ in range(2)]
         assert (seen[0], session.steps, session.waiting) == (seen[1], 1, 0)
         waits = threading.Lock()
-        join = adapter._Session.begin
-        monkeypatch.setattr(adapter._Session, "begin", lambda *given: (waits.acquire(), join(*given))[1])
+        join = Session.begin
+        monkeypatch.setattr(Session, "begin", lambda *given: (waits.acquire(), join(*given))[1])
         await hung_up(made.reset(row, "gone"), waits)
         assert [*made.session_state] == ["kept"]
         while not closed:
