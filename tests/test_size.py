@@ -14,10 +14,10 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 94_988,
-    "lines of studies, benchmarks, scripts and examples": 9_402,
-    "lines of tests": 70_155,
-    "files of the four packages": 696,
+    "lines of the four packages": 95_094,
+    "lines of studies, benchmarks, scripts and examples": 9_446,
+    "lines of tests": 70_160,
+    "files of the four packages": 702,
     "settings of a run": 152,
     "commands": 21,
 }
