@@ -54,7 +54,7 @@ def elements(client) -> list[str]:
 
 def until(client, text: str) -> str:
     """The first element whose line has a text."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while not (found := [line for line in elements(client) if text in line]):
         assert time.monotonic() < end, elements(client)
         time.sleep(0.2)
