@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from waiting import until
 
 from rlanything_envs.errors import SettingError
 from rlanything_envs.osworld.accessibility import linearise
@@ -52,13 +53,9 @@ def elements(client) -> list[str]:
     return linearise(client.accessibility_tree()).splitlines()
 
 
-def until(client, text: str) -> str:
+def element(client, text: str) -> str:
     """The first element whose line has a text."""
-    end = time.monotonic() + 90
-    while not (found := [line for line in elements(client) if text in line]):
-        assert time.monotonic() < end, elements(client)
-        time.sleep(0.2)
-    return found[0]
+    return str(until(lambda: [line for line in elements(client) if text in line], 90, lambda: elements(client))[0])
 
 
 def click(client, line: str) -> None:
@@ -70,30 +67,30 @@ def test_what_the_panel_offers(desktop):
     """Launchers, the list of windows and a clock; a click on what the tree shows does what its name says."""
     client = desktop.client
     for name in ("Applications", "Files", "Terminal", "Text Editor", "Web Browser"):
-        assert until(client, f'button "{name}"')
+        assert element(client, f'button "{name}"')
     assert [line for line in elements(client) if re.search(r'toggle-button "\d\d:\d\d"', line)]
-    click(client, until(client, 'push-button "Text Editor"'))
-    click(client, until(client, 'toggle-button "Untitled 1 - Mousepad"'))  # it goes, and comes back
-    click(client, until(client, 'toggle-button "Untitled 1 - Mousepad"'))
+    click(client, element(client, 'push-button "Text Editor"'))
+    click(client, element(client, 'toggle-button "Untitled 1 - Mousepad"'))  # it goes, and comes back
+    click(client, element(client, 'toggle-button "Untitled 1 - Mousepad"'))
     client.act("pyautogui.write('abc')")
-    assert until(client, 'text="abc"')
+    assert element(client, 'text="abc"')
 
 
 def test_the_menus_of_the_panel_and_of_the_desktop(desktop):
     """An open menu is in the text, also that of a program of GTK 2, which never calls its items showing."""
     client = desktop.client
-    click(client, until(client, 'toggle-button "Applications"'))
-    click(client, until(client, 'menu-item "LXTerminal"'))
-    assert until(client, "terminal ")
+    click(client, element(client, 'toggle-button "Applications"'))
+    click(client, element(client, 'menu-item "LXTerminal"'))
+    assert element(client, "terminal ")
     client.act("pyautogui.hotkey('alt', 'F4')")
     end = time.monotonic() + 30
     while any("terminal " in line for line in elements(client)):  # else the click would be the terminal's
         assert time.monotonic() < end, elements(client)
     client.act("pyautogui.rightClick(900, 400)")
-    until(client, 'menu-item "Paste"')
+    element(client, 'menu-item "Paste"')
     assert not [line for line in elements(client) if 'menu-item "Folder"' in line]  # of a menu that is closed
-    click(client, until(client, 'menu "Create New..."'))
-    assert until(client, 'menu-item "Folder"')
+    click(client, element(client, 'menu "Create New..."'))
+    assert element(client, 'menu-item "Folder"')
 
 
 def test_icons_of_the_desktop(desktop):
@@ -105,17 +102,17 @@ def test_icons_of_the_desktop(desktop):
         client.act(f"pyautogui.doubleClick({x}, {y})")
 
     for name in ("GIMP", "LibreOffice Calc", "LibreOffice Impress", "LibreOffice Writer", "Settings", "Web Browser"):
-        assert until(client, f'icon "{name}"')
+        assert element(client, f'icon "{name}"')
     client.upload("/home/user/Desktop/notes.txt", b"from the file")
-    double_click(until(client, 'icon "notes.txt"'))
-    assert until(client, 'text="from the file"')
+    double_click(element(client, 'icon "notes.txt"'))
+    assert element(client, 'text="from the file"')
     client.act("pyautogui.hotkey('alt', 'F4')")
     client.upload("/home/user/Desktop/plans/a.txt", b"")
-    double_click(until(client, 'icon "plans"'))
-    assert until(client, 'table-cell "a.txt"')
+    double_click(element(client, 'icon "plans"'))
+    assert element(client, 'table-cell "a.txt"')
     client.act("pyautogui.hotkey('alt', 'F4')")
-    double_click(until(client, 'icon "Settings"'))
-    assert until(client, 'frame "dconf Editor"')
+    double_click(element(client, 'icon "Settings"'))
+    assert element(client, 'frame "dconf Editor"')
 
 
 def test_fonts_of_documents_by_other_makers(desktop):
@@ -129,7 +126,7 @@ def test_a_look_is_the_same_each_time_and_differs_between_tasks(desktop):
         desktop.reset()
         Look.drawn(number, task).put_on(desktop.client, desktop.screen)
         desktop.client.launch(["mousepad"])
-        until(desktop.client, 'frame "Untitled 1 - Mousepad"')
+        element(desktop.client, 'frame "Untitled 1 - Mousepad"')
         pixels, rested = desktop.client.screenshot_array(), 0
         while rested < 4:  # the panel has just been restarted
             time.sleep(0.5)

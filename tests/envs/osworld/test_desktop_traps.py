@@ -3,24 +3,14 @@
 import io
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
-from typing import Any
 
 import openpyxl
 import pytest
+from waiting import until
 
 CELL = "table-cell"
 PLACE = "{https://accessibility.ubuntu.example.org/ns/component}"
 STATE = "{https://accessibility.ubuntu.example.org/ns/state}"
-
-
-def until(ready: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """The first true value of `ready`."""
-    end = time.monotonic() + seconds
-    while not (value := ready()):
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.2)
-    return value
 
 
 def titles(client) -> list[str]:

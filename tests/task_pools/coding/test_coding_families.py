@@ -203,12 +203,17 @@ def test_the_reference_needs_a_fraction_of_the_time_limit(name: str) -> None:
     family = FAMILIES[name]
     problem = family.make(RngStream(name, 3), levels_of(family, "hardest"))
     given = problem.full(RngStream(name, 4))
-    if problem.checker["kind"] == "interactor":
-        found = judge(problem.reference, [(given, "")], checker=problem.checker, limits=Limits(cpu=2.0))
-        assert (found.verdicts, found.cpu[0] < 1.5) == (("AC",), True), found
-    else:
-        run = run_program(problem.reference, given, Limits(cpu=2.0))
-        assert (run.status, run.cpu < 1.5) == ("OK", True), run
+    limits, seconds = Limits(cpu=2.0), list[float]()
+    while len(seconds) < 3 and not (seconds and seconds[-1] < 1.0):  # other work on the processor only adds time
+        if problem.checker["kind"] == "interactor":
+            found = judge(problem.reference, [(given, "")], checker=problem.checker, limits=limits)
+            assert found.verdicts == ("AC",), found
+            seconds.append(found.cpu[0])
+        else:
+            run = run_program(problem.reference, given, limits)
+            assert run.status == "OK", run
+            seconds.append(run.cpu)
+    assert min(seconds) < 1.0, seconds
     assert len(given) <= MAX_INPUT
 
 

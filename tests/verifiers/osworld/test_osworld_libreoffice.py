@@ -2,12 +2,11 @@
 
 import io
 import time
-from collections.abc import Callable
-from typing import Any
 
 import openpyxl
 import pytest
 from osworld_desk import Web, letter, saved, sheet
+from waiting import until
 
 from rlanything_verifiers.osworld import check_evaluator, evaluate
 
@@ -18,13 +17,6 @@ HOME = "~/Desktop"
 def client(bwrap_desktop):
     bwrap_desktop.reset()
     return bwrap_desktop.client
-
-
-def until(ready: Callable[[], Any], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.3)
 
 
 def edited(client, name: str, data: bytes, option: str, keys: str) -> None:
