@@ -115,6 +115,24 @@ def test_icons_of_the_desktop(desktop):
     assert element(client, 'frame "dconf Editor"')
 
 
+def test_the_icons_come_back_after_their_program_has_ended(desktop):
+    desktop.client.execute(["pkill", "-SEGV", "-x", "pcmanfm"])
+    until(lambda: 'icon "GIMP"' not in "".join(elements(desktop.client)), 10)
+    assert element(desktop.client, 'icon "GIMP"')
+    assert desktop.client.execute(["pgrep", "-c", "-x", "pcmanfm"]).output.strip() == "1"
+
+
+def test_an_icon_that_goes_while_the_tree_is_read(desktop):
+    """pcmanfm 1.3.2 ends if it is asked for the state of an icon that has gone just now; the session starts it again."""
+    client = desktop.client
+    client.execute(
+        "(for i in $(seq 300); do touch ~/Desktop/$i.txt; sleep .02; rm ~/Desktop/$i.txt; done) &", shell=True
+    )
+    for _ in range(8):
+        elements(client)
+    assert element(client, 'icon "GIMP"')
+
+
 def test_fonts_of_documents_by_other_makers(desktop):
     match = desktop.client.execute("fc-match Calibri; fc-match Cambria", shell=True).output
     assert match.splitlines()[0].startswith("Carlito")

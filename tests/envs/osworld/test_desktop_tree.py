@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from rlanything_envs.osworld.desktop.guest.accessibility import AccessibilityReader
+from rlanything_envs.osworld.desktop.guest.interior import InteriorError
+from rlanything_envs.osworld.desktop.guest.processes import Finished
 from rlanything_envs.osworld.setup import Stage, run_steps
 
 SPACE = "{https://accessibility.ubuntu.example.org/ns/"
@@ -130,3 +133,30 @@ print(list(tree._attributes(node)), list(tree._actions(node)))
 """
     done = desktop.client.execute(["python", "-c", code])
     assert (done.output.strip(), done.returncode) == ("[] []", 0), done.error
+
+
+class Crashing:
+    """Readings of the tree that end as listed; the last ending stays."""
+
+    def __init__(self, *endings: int) -> None:
+        self.endings, self.readings = endings, 0
+
+    def run(self, *_: object, **__: object) -> Finished:
+        ending = self.endings[min(self.readings, len(self.endings) - 1)]
+        self.readings += 1
+        return Finished("<tree/>" if ending == 0 else "", "it broke", ending)
+
+
+def test_a_reading_that_crashes_is_made_again():
+    """libatspi 2.46 crashes where an application ends just before it is connected to."""
+    once = Crashing(-11, 0)
+    assert AccessibilityReader(once).tree() == "<tree/>"
+    assert once.readings == 2
+
+
+@pytest.mark.parametrize(("ending", "readings"), [(-11, 3), (1, 1)])
+def test_a_tree_that_cannot_be_read(ending, readings):
+    always = Crashing(ending)
+    with pytest.raises(InteriorError, match=f"exit status {ending}: it broke"):
+        AccessibilityReader(always).tree()
+    assert always.readings == readings
