@@ -123,14 +123,12 @@ def test_the_icons_come_back_after_their_program_has_ended(desktop):
 
 
 def test_an_icon_that_goes_while_the_tree_is_read(desktop):
-    """pcmanfm 1.3.2 ends if it is asked for the state of an icon that has gone just now; the session starts it again."""
-    client = desktop.client
-    client.execute(
-        "(for i in $(seq 300); do touch ~/Desktop/$i.txt; sleep .02; rm ~/Desktop/$i.txt; done) &", shell=True
-    )
+    """pcmanfm 1.3.2 ends if it is asked for the state of an icon that has just gone, and is started again."""
+    files = "for i in $(seq 300); do touch ~/Desktop/$i.txt; sleep .02; rm ~/Desktop/$i.txt; done"
+    desktop.client.execute(f"({files}) &", shell=True)
     for _ in range(8):
-        elements(client)
-    assert element(client, 'icon "GIMP"')
+        elements(desktop.client)
+    assert element(desktop.client, 'icon "GIMP"')
 
 
 def test_fonts_of_documents_by_other_makers(desktop):
