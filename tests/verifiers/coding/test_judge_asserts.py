@@ -72,6 +72,22 @@ def test_verdicts(program, test, verdict):
 
 
 @pytest.mark.parametrize(
+    ("program", "verdict"),
+    [
+        ("def f(x: List[int]): return gcd(*x)", "AC"),
+        ("def f(x): return helper(x)", "RE"),
+        ("def f(x): return f.__globals__['helper'](x)", "RE"),
+        ("", "RE"),
+        ("del List\ndef f(x: 'List'): return 2", "AC"),
+    ],
+)
+def test_imports_of_the_set_up_are_there_for_the_submission_and_nothing_else(program, verdict):
+    setup = "from math import *\nfrom typing import List\nfrom math import gcd as f\ndef helper(x):\n    return 2\n"
+    found = judgement(program, "assert candidate([4, 6]) == 2", setup=setup)
+    assert found.verdicts == (verdict,), found
+
+
+@pytest.mark.parametrize(
     "program",
     [
         "class Any:\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(x): return Any()",

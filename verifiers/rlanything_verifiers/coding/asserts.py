@@ -11,6 +11,7 @@ checking program, in which no code of the submission runs, behind a mark that is
 process and the checking program know.
 """
 
+import ast
 import itertools
 import json
 import secrets
@@ -59,14 +60,22 @@ def check_tests(tests: Sequence[Test]) -> None:
             raise JudgeError(f"test {number}: {error}") from None
 
 
-def answering(program: bytes, entry_point: str) -> bytes:
+def answering(program: bytes, entry_point: str, setup: str = "") -> bytes:
     """The program that answers calls of a submission's functions.
+
+    Args:
+        program: The submission.
+        entry_point: Name of the function.
+        setup: What runs before the asserts. Its imports, but nothing that it defines, are there for the submission too:
+            the usual runners put those of a problem before the program. None of them is the function.
 
     Raises:
         JudgeError: The entry point is not the name of a function.
     """
     check_name(entry_point)
-    return _driver(ANSWER, imports=imports_of(program), mark=MARK, source=program)
+    given = [ast.unparse(node) for node in ast.parse(setup).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    given += [f"globals().pop({entry_point!r}, None)"] if given else []
+    return _driver(ANSWER, imports=imports_of(program), mark=MARK, source=program, given="\n".join(given))
 
 
 def _driver(text: str, *, imports: str, **values: object) -> bytes:

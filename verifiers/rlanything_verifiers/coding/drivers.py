@@ -127,6 +127,7 @@ def _main():
         code = compile(SOURCE, "<submission>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError) as error:
         return report(MARK, "CE", type(error).__name__ + ": " + str(error))
+    exec(GIVEN, module.__dict__)
     exec(code, module.__dict__)
     answers = [_answer(module, call) for call in calls]
     for stream in (sys.stdout, sys.stderr):

@@ -62,7 +62,7 @@ class Trial:
         if job.entry_point is not None:
             if isinstance(self.checker, Asserts):
                 asserts.check_tests(self.tests)
-                wrapped = asserts.answering(self.program, job.entry_point)
+                wrapped = asserts.answering(self.program, job.entry_point, self.checker.setup)
             else:
                 function.check_tests(self.tests, self.checker)
                 wrapped = function.driver(self.program, job.entry_point)

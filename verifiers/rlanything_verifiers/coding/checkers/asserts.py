@@ -30,7 +30,7 @@ class Asserts(Checker):
     kind: ClassVar[str] = "asserts"
 
     setup: str = ""
-    """Statements that run before those of each test: imports and helpers."""
+    """Statements that run before those of each test: imports, which the submission has too, and helpers."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.setup, str):
