@@ -139,7 +139,7 @@ class FreshRewriter:
         for _ in range(DRAWS):
             task = source.draw(rng)
             if task.id != request.task.id:
-                return Rewriting(task.model_copy(update={"parent": None, "root": None, "rewrite": None}))
+                return Rewriting(task.as_root())
         rejection = Rejection(reason="no-proposal", detail=f"{DRAWS} draws gave the task that is to be replaced")
         return Rewriting(None, (rejection,))
 

@@ -1,20 +1,26 @@
-"""Collections: the tasks of a file or folder that somebody else made, in a form that a domain can read."""
+"""Collections: the tasks of a file or folder that others made, in a form that a domain reads, or of a pool."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from rlanything_task_pools.domain import get_domain
+from rlanything_task_pools.domain import Domain, get_domain
 from rlanything_task_pools.errors import PoolError
+from rlanything_task_pools.export import HEADER, import_pool
+from rlanything_task_pools.file import FILE_NAME
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.task import Task
 
 __all__ = ["Collection", "Importer", "import_collection", "read_collection"]
+
+_SQLITE = b"SQLite format 3\0"
+"""First bytes of a pool's file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,9 @@ class Importer(Protocol):
 def read_collection(domain: str, source: str) -> Collection:
     """The tasks of a file or folder; read once in a process.
 
+    A pool's file, the folder of a run and a folder that `export_pool` wrote have the active task of each slot, without
+    its lineage.
+
     Args:
         domain: Name of the domain.
         source: Path of the file or folder; ``$NAME`` and ``~`` stand for environment variables and the home folder.
@@ -52,20 +61,48 @@ def read_collection(domain: str, source: str) -> Collection:
         PoolError: There is no such file, none of it is a task, or the domain reads no folders.
     """
     reader = get_domain(domain)
-    if not isinstance(reader, Importer):
-        raise PoolError(f"the domain {domain} reads no folders of tasks: it needs a method load_all")
     path = Path(os.path.expandvars(source)).expanduser()
     if not path.exists():
         unset = ", a variable of which is not set" if "$" in str(path) else ""
         raise PoolError(f"there is no file or folder {path}{unset}")
-    try:
-        found = reader.load_all(path)
-    except (OSError, ValueError) as error:  # the errors of the importers are ValueErrors
-        raise PoolError(f"{path} cannot be read: {error}") from error
+    if _is_pool(path):
+        found = _of_pool(path, reader)
+    elif not isinstance(reader, Importer):
+        raise PoolError(f"the domain {domain} reads no folders of tasks: it needs a method load_all")
+    else:
+        try:
+            found = reader.load_all(path)
+        except (OSError, ValueError) as error:  # the errors of the importers are ValueErrors
+            raise PoolError(f"{path} cannot be read: {error}") from error
     if not found.tasks:
         first = next((f"; {place}: {reason}" for place, reason in found.refused.items()), "")
         raise PoolError(f"{path} holds no task of the domain {domain}{first}")
     return found
+
+
+def _is_pool(path: Path) -> bool:
+    """Whether a path names a pool: its file, the folder of a run, or an exported one."""
+    if path.is_dir():
+        return (path / FILE_NAME).is_file() or (path / HEADER).is_file()
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def _of_pool(path: Path, domain: Domain) -> Collection:
+    """The active tasks of a pool that the domain can prove."""
+    with tempfile.TemporaryDirectory() as scratch:
+        if (path / HEADER).is_file():
+            pool = import_pool(path, Path(scratch, FILE_NAME), replay=False)
+        else:
+            pool = TaskPool.open(path)
+        with pool, pool.snapshot():
+            active = {(task := pool.active(slot)).id: task.as_root() for slot in pool.slots}
+    refused = {
+        task.id: f"a task of the domain {task.domain}" if task.domain != domain.name else domain.verify(task)
+        for task in active.values()
+    }
+    tasks = tuple(task for task in active.values() if refused[task.id] is None)
+    return Collection(tasks, {place: reason for place, reason in refused.items() if reason is not None})
 
 
 def import_collection(

@@ -32,7 +32,7 @@ Format = Literal["jsonl", "parquet"]
 
 FORMAT_NAME = "rlanything-pool"
 FORMAT_VERSION = 1
-_HEADER = "pool.json"
+HEADER = "pool.json"
 
 
 def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format = "jsonl") -> Path:
@@ -48,7 +48,7 @@ def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format
     with new_folder(folder) as scratch:
         _WRITERS[format](tables, scratch)
         header = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "tables": format}
-        (scratch / _HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
+        (scratch / HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
     return Path(folder)
 
 
@@ -85,7 +85,7 @@ def cut_pool(pool: PoolReader, low: float, high: float) -> TaskPool:
         chosen = [slot for slot, rate in rates.items() if low <= rate <= high]
         tasks = {pool.active(slot).id: slot for slot in reversed(chosen)}  # two slots may hold the same task
         kept = sorted(tasks.values())
-        roots = [pool.active(slot).model_copy(update={"parent": None, "root": None, "rewrite": None}) for slot in kept]
+        roots = [pool.active(slot).as_root() for slot in kept]
     if not roots:
         raise PoolError(
             f"{pool.path}: {len(rates)} of {len(played)} tasks were played, and the success rate of none is from {low} "
@@ -122,13 +122,13 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
 
 def _format(source: Path) -> Format:
     try:
-        header = json.loads((source / _HEADER).read_text(encoding="utf-8"))
+        header = json.loads((source / HEADER).read_text(encoding="utf-8"))
         name, version, tables = header["format"], header["version"], header["tables"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise PoolError(f"{source} is not an exported pool (its {_HEADER}: {error})") from None
+        raise PoolError(f"{source} is not an exported pool (its {HEADER}: {error})") from None
     if name != FORMAT_NAME or version != FORMAT_VERSION or tables not in get_args(Format):
         raise PoolError(
-            f"{source / _HEADER} names the format {name!r} {version!r} {tables!r}; this library reads "
+            f"{source / HEADER} names the format {name!r} {version!r} {tables!r}; this library reads "
             f"{FORMAT_NAME!r} {FORMAT_VERSION} with {', '.join(get_args(Format))}"
         )
     return tables  # type: ignore[no-any-return]

@@ -11,7 +11,10 @@ from typing import Any, Self
 from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION
 
-__all__ = ["PoolFile"]
+__all__ = ["FILE_NAME", "PoolFile"]
+
+FILE_NAME = "pool.sqlite"
+"""Of a pool in the folder of a run."""
 
 
 class PoolFile:
@@ -34,11 +37,18 @@ class PoolFile:
     def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
         """Open an existing pool.
 
+        Args:
+            path: Its file, or the folder of a run, which holds it.
+            timeout: Seconds to wait for another process that is writing.
+
         Raises:
             PoolError: There is no file, or its creation was cut short; the file is not a pool, or has another schema
                 version; or it has views or triggers, which would run on use.
         """
-        if not Path(path).is_file():
+        path = Path(path)
+        if path.is_dir():
+            path /= FILE_NAME
+        if not path.is_file():
             raise PoolError(
                 f"no task pool at {path}: a run makes its pool after the warm start, TaskPool.create makes one"
             )

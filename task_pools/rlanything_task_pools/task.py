@@ -136,6 +136,10 @@ class Task(_Record):
         """A changed copy, validated; its id follows from its content."""
         return type(self)(**{name: getattr(self, name) for name in type(self).model_fields} | dict(update or {}))
 
+    def as_root(self) -> Self:
+        """The task without a lineage."""
+        return self.model_copy(update={"parent": None, "root": None, "rewrite": None})
+
     def to_json(self) -> str:
         """Canonical JSON of the whole task, lineage included."""
         record = {name: getattr(self, name) for name in type(self).model_fields}

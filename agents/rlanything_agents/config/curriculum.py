@@ -38,8 +38,8 @@ class CurriculumConfig(Section):
 
     pool: Annotated[str, Field(min_length=1)] | None = None
     """Folder or file of tasks, in place of generated ones, in a form that the domain imports: official ALFWorld games,
-    coding problems, task files of OSWorld. The pool gets ``pool_size`` of them, drawn by the run's seed. ``$NAME``
-    stands for an environment variable."""
+    coding problems, task files of OSWorld; or a pool. The run's pool gets ``pool_size`` of them, drawn by its seed.
+    ``$NAME`` stands for an environment variable."""
     pool_size: Positive = 64
     rewriter: Literal["scripted", "llm", "fresh"] | None = "scripted"
     """Source of the tasks that replace those outside the band: the domain's own rewrites, those of a language model, or

@@ -16,11 +16,12 @@ from rlanything_agents.runs.preflight import collections_of, preflight
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train
 from rlanything_agents.tools.planning.checks import dry_run
-from rlanything_task_pools import TaskPool, get_domain
+from rlanything_task_pools import Outcome, TaskPool, get_domain
 from rlanything_task_pools.alfworld import DOMAIN
 from rlanything_task_pools.alfworld.rewrite import scene_and_goal
 from rlanything_task_pools.collection import Importer, read_collection
 from rlanything_task_pools.errors import PoolError
+from rlanything_task_pools.export import cut_pool, export_pool
 from rlanything_verifiers.alfworld import Game, write_game
 
 
@@ -149,6 +150,48 @@ def test_other_domains_read_folders_too(alfworld_data: Path, tmp_path: Path) -> 
     problems = read_collection("coding", str(rows))
     assert [task.domain for task in problems.tasks] == ["coding"]
     assert [place.endswith("line 2") for place in problems.refused] == [True]
+
+
+@pytest.fixture
+def profiled(tmp_path: Path) -> Path:
+    """A pool whose four tasks were solved 0, 1, 2 and 4 times of 4, in the folder of a run."""
+    path = tmp_path / "profiled" / "pool.sqlite"
+    path.parent.mkdir()
+    tasks = [DOMAIN.generate(seed, rooms=["Bathroom"], kinds=["simple"]) for seed in range(4)]
+    with TaskPool.create(path, tasks) as pool:
+        for slot, solved in enumerate((0, 1, 2, 4)):
+            ends = [Outcome(success=n < solved, score=0.0, steps=3, actor="a", role="active") for n in range(4)]
+            pool.record(slot, tasks[slot].id, ends)
+        export_pool(cut_pool(pool, 0.2, 0.6), tmp_path / "cut")
+        export_pool(pool, tmp_path / "whole", "parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "kept"), [("profiled", 4), ("profiled/pool.sqlite", 4), ("whole", 4), ("cut", 2)])
+def test_tasks_of_a_pool(profiled: Path, name: str, kept: int) -> None:
+    found = read_collection("alfworld", str(profiled / name))
+    assert len(found.tasks) == kept
+    assert not found.refused
+    with pytest.raises(PoolError, match=r"no task of the domain coding; alfworld-.*: a task of the domain alfworld"):
+        read_collection("coding", str(profiled / name))
+
+
+def test_a_task_of_a_pool_without_a_lineage_and_with_a_proof(tmp_path: Path) -> None:
+    root = DOMAIN.generate(0, rooms=["Bathroom"], kinds=["simple"])
+    other = DOMAIN.generate(1, rooms=["Bathroom"], kinds=["simple"]).model_copy(update={"proof": ("look",)})
+    with TaskPool.create(tmp_path / "a.sqlite", [root, other]):
+        found = read_collection("alfworld", str(tmp_path / "a.sqlite"))
+    assert [task.id for task in found.tasks] == [root.id]
+    assert list(found.refused) == [other.id]
+
+
+def test_a_run_on_the_cut_of_a_pool(profiled: Path) -> None:
+    """Profile, cut, train: what `rlanything pool export --between` writes is the pool of a run."""
+    preflight(config := run_on(profiled / "cut", pool_size=2), folder := RunFolder(profiled / "run"))
+    train(config, folder, Reporter.silent(), command="rlanything train")
+    with TaskPool.open(folder.pool) as pool:
+        cut = {task.id for task in read_collection("alfworld", str(profiled / "cut")).tasks}
+        assert {pool.root(slot).id for slot in pool.slots} == cut
 
 
 def test_a_domain_without_an_importer_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

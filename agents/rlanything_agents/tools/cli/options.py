@@ -139,5 +139,5 @@ def open_panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
     if (name is None) == (pool is None):
         raise PoolError(f"give either --panel ({', '.join(panel_names())}) or a pool")
     if pool is not None:
-        return pool_panel(pool / "pool.sqlite" if pool.is_dir() else pool, limit)
+        return pool_panel(pool, limit)
     return load_panel(str(name), limit)

@@ -58,7 +58,7 @@ def play(
     knobs, arguments = key_values(knob, "--knob"), key_values(env, "--env")
     if (task or pool) and (split or knobs):
         raise ConfigError("--split and --knob are of generated tasks: leave them out with --task or --pool")
-    tasks = _tasks(chosen, seed, task, _pool_file(pool))
+    tasks = _tasks(chosen, seed, task, pool)
     arguments = {**_of_the_generator(chosen, split, knobs), **arguments}
     game = Game(_made(chosen, arguments, Conversation), tasks, save)
     try:
@@ -76,10 +76,6 @@ def _tasks(domain: Domain, seed: int, task: str | None, pool: Path | None) -> Ta
     if task is not None:
         return iter([task_of(task, domain, pool)])
     return count(seed) if pool is None else pool_tasks(pool, seed)
-
-
-def _pool_file(pool: Path | None) -> Path | None:
-    return pool / "pool.sqlite" if pool is not None and pool.is_dir() else pool
 
 
 def _made(domain: Domain, arguments: Mapping[str, Any], conversation: Any) -> Any:

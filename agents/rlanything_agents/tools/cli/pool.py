@@ -219,8 +219,6 @@ def _opened(path: Path) -> Iterator[TaskPool]:
     """Open the pool of a file or of a run folder; errors of the package and of SQLite are printed as one line."""
     from rlanything_task_pools import TaskPool
 
-    if path.is_dir():
-        path = path / "pool.sqlite"
     try:
         with TaskPool.open(path) as pool:
             yield pool
