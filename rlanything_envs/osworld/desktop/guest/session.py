@@ -70,7 +70,7 @@ class Session:
         self._spawn(["/usr/libexec/at-spi-bus-launcher", "--launch-immediately"])
         self._until("the window manager", lambda: self._succeeds(["wmctrl", "-m"]))
         # Asked for the state of an icon that has just gone, pcmanfm 1.3.2 reads through a null pointer and ends.
-        self._spawn(["sh", "-c", "while :; do pcmanfm --desktop; sleep 1; done"])
+        self._spawn(["sh", "-c", "while :; do pcmanfm --desktop; sleep .2; done"])
         self._spawn(["xfce4-panel", "--disable-wm-check"])
         self._until("the panel", self._panel_is_there)
         self._until("the panel's picture", self._panel_is_painted)
