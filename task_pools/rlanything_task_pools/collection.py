@@ -89,7 +89,7 @@ def _is_pool(path: Path) -> bool:
 
 
 def _of_pool(path: Path, domain: Domain) -> Collection:
-    """The active tasks of a pool that the domain can prove."""
+    """The active tasks of a pool; those with a proof are proved."""
     with tempfile.TemporaryDirectory() as scratch:
         if (path / HEADER).is_file():
             pool = import_pool(path, Path(scratch, FILE_NAME), replay=False)
@@ -97,12 +97,15 @@ def _of_pool(path: Path, domain: Domain) -> Collection:
             pool = TaskPool.open(path)
         with pool, pool.snapshot():
             active = {(task := pool.active(slot)).id: task.as_root() for slot in pool.slots}
-    refused = {
-        task.id: f"a task of the domain {task.domain}" if task.domain != domain.name else domain.verify(task)
-        for task in active.values()
-    }
-    tasks = tuple(task for task in active.values() if refused[task.id] is None)
-    return Collection(tasks, {place: reason for place, reason in refused.items() if reason is not None})
+    tasks, refused = [], {}
+    for task in active.values():
+        if task.domain != domain.name:
+            refused[task.id] = f"a task of the domain {task.domain}"
+        elif task.proof and (flaw := domain.verify(task)) is not None:
+            refused[task.id] = flaw
+        else:
+            tasks.append(task)
+    return Collection(tuple(tasks), refused)
 
 
 def import_collection(

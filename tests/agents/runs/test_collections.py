@@ -176,13 +176,14 @@ def test_tasks_of_a_pool(profiled: Path, name: str, kept: int) -> None:
         read_collection("coding", str(profiled / name))
 
 
-def test_a_task_of_a_pool_without_a_lineage_and_with_a_proof(tmp_path: Path) -> None:
-    root = DOMAIN.generate(0, rooms=["Bathroom"], kinds=["simple"])
-    other = DOMAIN.generate(1, rooms=["Bathroom"], kinds=["simple"]).model_copy(update={"proof": ("look",)})
-    with TaskPool.create(tmp_path / "a.sqlite", [root, other]):
+def test_a_proof_of_a_task_of_a_pool_must_hold(tmp_path: Path) -> None:
+    """A task without one is kept: many imported problems have none."""
+    without = DOMAIN.generate(1).model_copy(update={"proof": ()})
+    wrong = DOMAIN.generate(2).model_copy(update={"proof": ("look",)})
+    with TaskPool.create(tmp_path / "a.sqlite", [without, wrong]):
         found = read_collection("alfworld", str(tmp_path / "a.sqlite"))
-    assert [task.id for task in found.tasks] == [root.id]
-    assert list(found.refused) == [other.id]
+    assert [task.id for task in found.tasks] == [without.id]
+    assert list(found.refused) == [wrong.id]
 
 
 def test_a_run_on_the_cut_of_a_pool(profiled: Path) -> None:
