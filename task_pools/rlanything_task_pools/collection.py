@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,15 +66,17 @@ def read_collection(domain: str, source: str) -> Collection:
     if not path.exists():
         unset = ", a variable of which is not set" if "$" in str(path) else ""
         raise PoolError(f"there is no file or folder {path}{unset}")
-    if _is_pool(path):
-        found = _of_pool(path, reader)
-    elif not isinstance(reader, Importer):
-        raise PoolError(f"the domain {domain} reads no folders of tasks: it needs a method load_all")
-    else:
-        try:
+    try:
+        if _is_pool(path):
+            found = _of_pool(path, reader)
+        elif isinstance(reader, Importer):
             found = reader.load_all(path)
-        except (OSError, ValueError) as error:  # the errors of the importers are ValueErrors
-            raise PoolError(f"{path} cannot be read: {error}") from error
+        else:
+            raise PoolError(f"the domain {domain} reads no folders of tasks: it needs a method load_all")
+    except PoolError:
+        raise
+    except (OSError, ValueError, sqlite3.DatabaseError) as error:  # the errors of the importers are ValueErrors
+        raise PoolError(f"{path} cannot be read: {error}") from error
     if not found.tasks:
         first = next((f"; {place}: {reason}" for place, reason in found.refused.items()), "")
         raise PoolError(f"{path} holds no task of the domain {domain}{first}")

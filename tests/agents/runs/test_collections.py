@@ -186,6 +186,18 @@ def test_a_proof_of_a_task_of_a_pool_must_hold(tmp_path: Path) -> None:
     assert list(found.refused) == [wrong.id]
 
 
+def test_a_damaged_pool_is_refused(profiled: Path) -> None:
+    path = profiled / "profiled" / "pool.sqlite"
+    data = bytearray(path.read_bytes())
+    data[4096 : len(data) - 4096] = bytes(len(data) - 8192)
+    path.write_bytes(data)
+    with pytest.raises(PoolError, match=r"pool\.sqlite"):
+        read_collection("alfworld", str(path))
+    path.write_bytes(b"SQLite format 3\0")
+    with pytest.raises(PoolError, match=r"pool\.sqlite"):
+        read_collection("alfworld", str(path))
+
+
 def test_a_run_on_the_cut_of_a_pool(profiled: Path) -> None:
     """Profile, cut, train: what `rlanything pool export --between` writes is the pool of a run."""
     preflight(config := run_on(profiled / "cut", pool_size=2), folder := RunFolder(profiled / "run"))
