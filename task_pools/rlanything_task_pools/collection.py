@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,8 +12,8 @@ from typing import Protocol, runtime_checkable
 
 from rlanything_task_pools.domain import Domain, get_domain
 from rlanything_task_pools.errors import PoolError
-from rlanything_task_pools.export import HEADER, import_pool
-from rlanything_task_pools.file import FILE_NAME
+from rlanything_task_pools.export import is_export, read_export
+from rlanything_task_pools.file import POOL_FILE
 from rlanything_task_pools.pool import TaskPool
 from rlanything_task_pools.task import Task
 
@@ -86,20 +85,15 @@ def read_collection(domain: str, source: str) -> Collection:
 def _is_pool(path: Path) -> bool:
     """Whether a path names a pool: its file, the folder of a run, or an exported one."""
     if path.is_dir():
-        return (path / FILE_NAME).is_file() or (path / HEADER).is_file()
+        return (path / POOL_FILE).is_file() or is_export(path)
     with path.open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
 def _of_pool(path: Path, domain: Domain) -> Collection:
     """The active tasks of a pool; those with a proof are proved."""
-    with tempfile.TemporaryDirectory() as scratch:
-        if (path / HEADER).is_file():
-            pool = import_pool(path, Path(scratch, FILE_NAME), replay=False)
-        else:
-            pool = TaskPool.open(path)
-        with pool, pool.snapshot():
-            active = {(task := pool.active(slot)).id: task.as_root() for slot in pool.slots}
+    with read_export(path, replay=False) if is_export(path) else TaskPool.open(path) as pool, pool.snapshot():
+        active = {(task := pool.active(slot)).id: task.as_root() for slot in pool.slots}
     tasks, refused = [], {}
     for task in active.values():
         if task.domain != domain.name:

@@ -26,13 +26,13 @@ from rlanything_verifiers.installed import install
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
-__all__ = ["Format", "cut_pool", "export_pool", "import_pool", "new_folder"]
+__all__ = ["Format", "cut_pool", "export_pool", "import_pool", "is_export", "new_folder", "read_export"]
 
 Format = Literal["jsonl", "parquet"]
 
 FORMAT_NAME = "rlanything-pool"
 FORMAT_VERSION = 1
-HEADER = "pool.json"
+_HEADER = "pool.json"
 
 
 def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format = "jsonl") -> Path:
@@ -48,7 +48,7 @@ def export_pool(pool: PoolReader, folder: str | os.PathLike[str], format: Format
     with new_folder(folder) as scratch:
         _WRITERS[format](tables, scratch)
         header = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "tables": format}
-        (scratch / HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
+        (scratch / _HEADER).write_text(json.dumps(header) + "\n", encoding="utf-8")
     return Path(folder)
 
 
@@ -97,6 +97,17 @@ def cut_pool(pool: PoolReader, low: float, high: float) -> TaskPool:
     return cut
 
 
+def is_export(folder: Path) -> bool:
+    """Whether a folder is one that `export_pool` wrote."""
+    return (folder / _HEADER).is_file()
+
+
+def read_export(folder: str | os.PathLike[str], *, replay: bool = True) -> TaskPool:
+    """The pool of an exported one, in memory; arguments and errors are those of `import_pool`."""
+    source = Path(folder)
+    return build_pool(_READERS[_format(source)](source), replay=replay)
+
+
 def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *, replay: bool = True) -> TaskPool:
     """Make a pool of an exported one, with the same ids, lineage, outcomes and events.
 
@@ -111,9 +122,7 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
     """
     if Path(path).exists():
         raise PoolError(f"{path} exists: choose another path for the imported pool")
-    source = Path(folder)
-    tables = _READERS[_format(source)](source)
-    with build_pool(tables, replay=replay) as built:
+    with read_export(folder, replay=replay) as built:
         built.copy(path)
     pool = TaskPool.open(path)
     pool._rows("PRAGMA journal_mode = WAL")
@@ -122,13 +131,13 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
 
 def _format(source: Path) -> Format:
     try:
-        header = json.loads((source / HEADER).read_text(encoding="utf-8"))
+        header = json.loads((source / _HEADER).read_text(encoding="utf-8"))
         name, version, tables = header["format"], header["version"], header["tables"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise PoolError(f"{source} is not an exported pool (its {HEADER}: {error})") from None
+        raise PoolError(f"{source} is not an exported pool (its {_HEADER}: {error})") from None
     if name != FORMAT_NAME or version != FORMAT_VERSION or tables not in get_args(Format):
         raise PoolError(
-            f"{source / HEADER} names the format {name!r} {version!r} {tables!r}; this library reads "
+            f"{source / _HEADER} names the format {name!r} {version!r} {tables!r}; this library reads "
             f"{FORMAT_NAME!r} {FORMAT_VERSION} with {', '.join(get_args(Format))}"
         )
     return tables  # type: ignore[no-any-return]

@@ -11,9 +11,9 @@ from typing import Any, Self
 from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION
 
-__all__ = ["FILE_NAME", "PoolFile"]
+__all__ = ["POOL_FILE", "PoolFile"]
 
-FILE_NAME = "pool.sqlite"
+POOL_FILE = "pool.sqlite"
 """Of a pool in the folder of a run."""
 
 
@@ -47,7 +47,7 @@ class PoolFile:
         """
         path = Path(path)
         if path.is_dir():
-            path /= FILE_NAME
+            path /= POOL_FILE
         if not path.is_file():
             raise PoolError(
                 f"no task pool at {path}: a run makes its pool after the warm start, TaskPool.create makes one"

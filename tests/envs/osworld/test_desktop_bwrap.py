@@ -230,10 +230,7 @@ def test_reset(desktop):
 
 
 def wait_for_window(client, title: str) -> None:
-    end = time.monotonic() + 20
-    while title not in client.execute(["wmctrl", "-l"]).output:
-        assert time.monotonic() < end, f"no window {title!r}"
-        time.sleep(0.05)
+    until(lambda: title in client.execute(["wmctrl", "-l"]).output, 20, lambda: f"no window {title!r}")
 
 
 @pytest.mark.usefixtures("bwrap_desktop")  # skips where there is no desktop

@@ -60,7 +60,7 @@ def check_tests(tests: Sequence[Test]) -> None:
             raise JudgeError(f"test {number}: {error}") from None
 
 
-def answering(program: bytes, entry_point: str, setup: str = "") -> bytes:
+def answering(program: bytes, entry_point: str, setup: str) -> bytes:
     """The program that answers calls of a submission's functions.
 
     Args:
