@@ -115,12 +115,7 @@ class TaskPool(PoolReader):
             return self._log(db, "proposed", slot, version, task, reason, stats)
 
     def accept(
-        self,
-        slot: int,
-        reason: str,
-        *,
-        task_id: str | None = None,
-        stats: Mapping[str, Any] | None = None,
+        self, slot: int, reason: str, *, task_id: str | None = None, stats: Mapping[str, Any] | None = None
     ) -> Event:
         """Make the candidate the active task, and the root where it is a fresh one.
 
@@ -136,12 +131,7 @@ class TaskPool(PoolReader):
         return self._decide("accepted", slot, reason, task_id, stats)
 
     def reject(
-        self,
-        slot: int,
-        reason: str,
-        *,
-        task_id: str | None = None,
-        stats: Mapping[str, Any] | None = None,
+        self, slot: int, reason: str, *, task_id: str | None = None, stats: Mapping[str, Any] | None = None
     ) -> Event:
         """Drop the candidate; arguments and errors as for `accept`."""
         return self._decide("rejected", slot, reason, task_id, stats)

@@ -83,9 +83,7 @@ def trained(
     class Told(GRPOTrainer):  # type: ignore[misc]
         batch: dict[str, Any]
 
-        def _generate_single_turn(
-            self, prompt_ids: list[list[int]], *_: Any, **__: Any
-        ) -> tuple[list[list[int]], None]:
+        def _generate_single_turn(self, prompt_ids: Any, *_: Any, **__: Any) -> tuple[list[list[int]], None]:
             said = []
             for place, ids in enumerate(prompt_ids):
                 action = answer(place, tokenizer.decode(ids))

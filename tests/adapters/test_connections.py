@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from waiting import until
 
 pytest.importorskip("uvicorn", reason="no server is installed")
 
@@ -148,9 +149,9 @@ def test_there_are_not_more_silent_connections_than_that(server: Server, monkeyp
     crowd = [connect(server) for _ in range(2 * connections.WAITING)]
     for connection in crowd:
         connection.sendall(HALF)
-    time.sleep(0.5)
     for connection in crowd:
         connection.setblocking(False)
+    until(lambda: sum(map(is_open, crowd)) <= connections.WAITING // 2)
     left = [connection for connection in crowd if is_open(connection)]
     assert len(left) == connections.WAITING // 2
     assert left == crowd[-len(left) :], "the oldest go first"

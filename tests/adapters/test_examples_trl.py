@@ -149,9 +149,7 @@ def test_screens_of_a_real_desktop_reach_the_gradients(tmp_path: Path, monkeypat
     class Scripted(GRPOTrainer):  # type: ignore[misc]
         batch: dict[str, Any]
 
-        def _generate_single_turn(
-            self, prompt_ids: list[list[int]], *_: Any, **__: Any
-        ) -> tuple[list[list[int]], None]:
+        def _generate_single_turn(self, prompt_ids: Any, *_: Any, **__: Any) -> tuple[list[list[int]], None]:
             said = []
             for place, ids in enumerate(prompt_ids):
                 played = self._tokenizer.decode(ids).count("<|im_start|>assistant") - 1

@@ -26,7 +26,7 @@ class EvaluationConfig(Section):
     episodes: Positive = 2048
     """Episodes per panel, each on a different task."""
     max_steps: Positive = 30
-    temperature: Annotated[float, Field(gt=0)] = 0.8
+    temperature: Annotated[float, Field(ge=0)] = 0.8
     judge_episodes: Positive = 96
     """Episodes of the first panel on which the judge's accuracy is measured."""
     every: Positive | None = 8

@@ -147,15 +147,7 @@ def word_tokenizer(words: Sequence[str]) -> PreTrainedTokenizerFast:
     tokenizer.add_tokens(
         [AddedToken(word, single_word=True, normalized=False) for word in words if len(word.split()) > 1]
     )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token=PAD,
-        unk_token=UNK,
-        eos_token=END,
-        chat_template=CHAT_TEMPLATE,
-        padding_side="left",
-        clean_up_tokenization_spaces=False,
-    )
+    return _fast(tokenizer, CHAT_TEMPLATE, unk_token=UNK)
 
 
 def small_model(tokenizer: PreTrainedTokenizerFast, size: SmallConfig, seed: int = 0) -> Qwen3ForCausalLM:
@@ -199,14 +191,13 @@ def _byte_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer.decoder = decoders.ByteLevel()
     marks = [PAD, USER, ANSWER, END, *IMAGE_MARKS, VIDEO]
     tokenizer.add_special_tokens([AddedToken(mark, special=True, normalized=False) for mark in marks])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token=PAD,
-        eos_token=END,
-        chat_template=SEEING_TEMPLATE,
-        padding_side="left",
-        clean_up_tokenization_spaces=False,
-    )
+    return _fast(tokenizer, SEEING_TEMPLATE)
+
+
+def _fast(tokenizer: Tokenizer, template: str, **tokens: str) -> PreTrainedTokenizerFast:
+    """The tokenizer as transformers use it, with its chat template."""
+    more = {**tokens, "pad_token": PAD, "eos_token": END, "clean_up_tokenization_spaces": False}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, chat_template=template, padding_side="left", **more)
 
 
 def _seeing_model(

@@ -51,7 +51,7 @@ def rollout(
         tasks: Tasks for ``reset(options={"task": ...})``, one per episode.
         max_steps: Maximum steps of an episode; an episode that has not ended by then has failed.
         seed: Seed of the sampling.
-        temperature: Divisor of the logits before sampling; recorded log-probabilities are those at temperature 1.
+        temperature: Divisor of the logits, 0 for greedy play; recorded log-probabilities are those at temperature 1.
         top_p: Probability that the most probable tokens to sample from reach together; without effect on recorded
             log-probabilities.
         stop: Texts that end an answer; the action is read from the text before the first of them.
@@ -68,7 +68,7 @@ def rollout(
         that reports ``outcome == "error"``, ends its own episode with ``outcome`` None and does not affect the others.
 
     Raises:
-        ValueError: There are no environments, there is not one tag per task, the temperature is not positive, or the
+        ValueError: There are no environments, there is not one tag per task, the temperature is negative, or the
             engine hides the ids it sampled.
         RunMustStop: The engine failed on all of several answers of a turn.
     """
@@ -76,8 +76,8 @@ def rollout(
         raise ValueError("rollout needs at least one environment")
     if tags is not None and len(tags) != len(tasks):
         raise ValueError(f"rollout needs one tag per task, got {len(tags)} for {len(tasks)}")
-    if not temperature > 0:
-        raise ValueError(f"temperature must be positive, got {temperature}; use a small value for greedy play")
+    if not temperature >= 0:
+        raise ValueError(f"temperature must be 0 (greedy play) or more, got {temperature}")
     names = [""] * len(tasks) if tags is None else tags
     turns = Turns(policy, seed, first, temperature, top_p, stop, constrained, deadline)
     if getattr(policy.engine, "parallel_calls", False):

@@ -38,7 +38,7 @@ class Turns:
         policy: Policy that answers.
         seed: Seed of the sampling.
         first: Number of the first of the episodes in the whole rollout.
-        temperature: Temperature of the sampling.
+        temperature: Temperature of the sampling; 0 takes the most probable token.
         top_p: Probability that the tokens to sample from reach together.
         stop: Texts that end an answer.
         constrained: Whether answers must have the form that the environment offers.
@@ -87,7 +87,8 @@ class Turns:
             return 0
         params = SamplingParams(
             renderer.limit,
-            temperature=self.temperature,
+            temperature=self.temperature or 1.0,
+            top_k=0 if self.temperature else 1,
             top_p=self.top_p,
             stop=self.stop,
             seeds=tuple(seed_of(self.seed, number, len(episode.steps)) for episode, _, number in live),

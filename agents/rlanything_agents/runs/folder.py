@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import gzip
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +18,7 @@ from typing import Any
 
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.manifest import damage, seal
-from rlanything_agents.runs.storage import RunFolderError, StorageError, storing, write_atomically
+from rlanything_agents.runs.storage import RunFolderError, StorageError, replacing, storing, write_atomically
 
 __all__ = ["RunFolder", "RunFolderError", "StorageError", "write_atomically"]
 
@@ -208,18 +207,8 @@ class RunFolder:
     def store_episodes(self, iteration: int, episodes: Iterable[Mapping[str, Any]]) -> None:
         """Write every turn of an iteration's episodes."""
         path = self.trajectories / f"{iteration:04d}.jsonl.gz"
-        scratch = path.with_name(f"{path.name}.part")
-        with storing(path):
-            try:
-                with scratch.open("wb") as raw:
-                    with gzip.open(raw, "wt", encoding="utf-8") as file:
-                        file.writelines(json.dumps(episode) + "\n" for episode in episodes)
-                    raw.flush()
-                    os.fsync(raw.fileno())
-                scratch.replace(path)
-            except BaseException:
-                scratch.unlink(missing_ok=True)
-                raise
+        with replacing(path) as raw, gzip.open(raw, "wt", encoding="utf-8") as file:
+            file.writelines(json.dumps(episode) + "\n" for episode in episodes)
 
     def rows(self) -> list[dict[str, Any]]:
         """All complete metrics rows, in order of iteration; a partial last line is skipped.

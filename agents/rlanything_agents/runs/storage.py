@@ -8,8 +8,18 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-__all__ = ["TRY_LATER", "RunFolderError", "StorageError", "failing_disk", "storing", "sync_folder", "write_atomically"]
+__all__ = [
+    "TRY_LATER",
+    "RunFolderError",
+    "StorageError",
+    "failing_disk",
+    "replacing",
+    "storing",
+    "sync_folder",
+    "write_atomically",
+]
 
 TRY_LATER = 75
 """Exit code where infrastructure has failed, such as a disk or a service (``EX_TEMPFAIL`` of sysexits.h)."""
@@ -78,8 +88,9 @@ def failing_disk(error: BaseException) -> str | None:
     return f"{place} cannot be used ({reason}): {remedy}; the same command resumes"
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write ``text`` so that ``path`` holds either its old content or all of the new one, even after a power cut.
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write; ``path`` holds either its old content or all that was written, even after a power cut.
 
     Raises:
         StorageError: The file cannot be written; the old content stays.
@@ -87,14 +98,20 @@ def write_atomically(path: Path, text: str) -> None:
     scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
     with storing(path):
         try:
-            with scratch.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with scratch.open("wb") as file:
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             scratch.replace(path)
         except BaseException:
             scratch.unlink(missing_ok=True)
             raise
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write the whole of a file, as `replacing` does."""
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 def sync_folder(folder: Path) -> None:

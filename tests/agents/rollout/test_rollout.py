@@ -298,7 +298,7 @@ def test_misuse_is_raised_not_masked(agent: Agent, games: Games) -> None:
     with pytest.raises(ValueError, match="one tag per task"):
         agent.play([task], max_steps=2, seed=0, tags=[])
     with pytest.raises(ValueError, match="temperature"):
-        agent.play([task], max_steps=2, seed=0, temperature=0.0)
+        agent.play([task], max_steps=2, seed=0, temperature=-0.1)
     assert agent.play([], max_steps=2, seed=0) == []
 
 

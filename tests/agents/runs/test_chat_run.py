@@ -16,6 +16,7 @@ from rlanything_agents.rollout.renderer import Renderer
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.loop import Loop
 from rlanything_agents.tools.benchmark.policy import RunAgent
+from rlanything_agents.tools.benchmark.settings import ChatSettings
 from studies.votes import TrueVotes
 
 LESSONS: dict[str, Any] = {
@@ -156,7 +157,7 @@ def test_a_run_with_a_history_window(thinking: str | None, models: Path, monkeyp
     assert all(abs(update["kl"]) < 0.5 for update in updates)
     interrupted(config, again, monkeypatch)
     assert not moved(stored(folder, 2, "policy"), stored(again, 2, "policy"))
-    agent = RunAgent(str(folder))
+    agent = RunAgent(str(folder), ChatSettings())
     assert agent.learners.actor.renderer._history == 2
     agent.close()
 

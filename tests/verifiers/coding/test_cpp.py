@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from rlanything_verifiers.coding.sandbox import (
     Limits,
     Run,
     Sandbox,
-    available_tiers,
     compiled,
     executable,
     process,
@@ -45,15 +43,6 @@ def _compiler() -> None:
         toolchain.toolchain()
     except SandboxUnsupported as error:
         pytest.skip(str(error))
-
-
-@pytest.fixture(scope="module", params=["full", "landlock"])
-def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    reason = available_tiers()[request.param]
-    if reason is not None:
-        pytest.skip(f"tier {request.param!r} does not work here: {reason}")
-    with Sandbox(1, tier=request.param) as sandbox:
-        yield sandbox
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from rlanything_verifiers.coding import (
 )
 from rlanything_verifiers.coding.checkers import Interactor, interactor
 from rlanything_verifiers.coding.checkers.interactor import ruling
-from rlanything_verifiers.coding.sandbox import Interaction, Run, available_tiers
+from rlanything_verifiers.coding.sandbox import Interaction, Run
 
 if sys.platform != "linux":
     pytest.skip("worker processes need Linux", allow_module_level=True)
@@ -64,14 +63,6 @@ print("!", low)
 TESTS = [("100 7 33", ""), ("1000000 20 999999", ""), ("5 3 5", "")]
 QUICK = Limits(cpu=0.5, wall=0.8)
 PATIENT = Limits(cpu=2.0, wall=60.0)
-
-
-@pytest.fixture(scope="module", params=["full", "landlock"])
-def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    if reason := available_tiers()[request.param]:
-        pytest.skip(f"tier {request.param!r} does not work here: {reason}")
-    with Sandbox(1, tier=request.param) as sandbox:
-        yield sandbox
 
 
 def talk(box: Sandbox, program: str, interactor: str = GUESS, limits: Limits = PATIENT, tests=None) -> Judgement:  # type: ignore[no-untyped-def]

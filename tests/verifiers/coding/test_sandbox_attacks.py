@@ -9,19 +9,10 @@ from pathlib import Path
 import pytest
 from sandbox_attacks import ATTACKS, CONTROLS, PATIENT, assert_alive, assert_contained
 
-from rlanything_verifiers.coding.sandbox import Limits, Sandbox, available_tiers
+from rlanything_verifiers.coding.sandbox import Limits, Sandbox
 
 if sys.platform != "linux":
     pytest.skip("worker processes need Linux", allow_module_level=True)
-
-
-@pytest.fixture(scope="module", params=["full", "landlock"])
-def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    reason = available_tiers()[request.param]
-    if reason is not None:
-        pytest.skip(f"tier {request.param!r} does not work here: {reason}")
-    with Sandbox(1, tier=request.param) as sandbox:
-        yield sandbox
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ class Play:
     Attributes:
         max_steps: Maximum steps of an episode; an episode that has not ended by then has failed.
         seed: Seed of the sampling.
-        temperature: Temperature of the sampling.
+        temperature: Temperature of the sampling; 0 takes the most probable token.
     """
 
     max_steps: int

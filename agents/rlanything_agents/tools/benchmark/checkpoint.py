@@ -160,11 +160,11 @@ class CheckpointAgent(Lockstep):
             prompts: Token ids of the chats, if they are known.
         """
         prompts = self.template.prompts(chats) if prompts is None else prompts
-        most, greedy = self.settings.answer_tokens, self.settings.temperature == 0
+        most, temperature = self.settings.answer_tokens, self.settings.temperature
         params = SamplingParams(
             most,
-            temperature=1.0 if greedy else self.settings.temperature,
-            top_k=1 if greedy else 0,
+            temperature=temperature or 1.0,
+            top_k=1 if temperature == 0 else 0,
             seeds=tuple(seeds),
             choices=tuple(None if form is None else fitted(form, most) for form in forms),
             keys=tuple(keys),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from rlanything_envs.llm.budget import Usage
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.episode import World
+    from rlanything_agents.tools.benchmark.settings import ChatSettings
 
 __all__ = ["RunAgent"]
 
@@ -42,13 +44,17 @@ class RunAgent(Lockstep):
 
     Args:
         path: Folder of a finished run.
+        settings: The temperature, if it is to be another.
 
     Raises:
-        BenchmarkError: The folder holds no finished run that can be loaded.
+        BenchmarkError: The folder holds no finished run that can be loaded, or a setting has no meaning for one.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, settings: ChatSettings) -> None:
         self.name = f"run:{path}"
+        for key in ("max_tokens", "max_history"):
+            if getattr(settings, key) is not None:
+                raise BenchmarkError(f"{self.name} is played as it was trained: leave out --{key.replace('_', '-')}")
         transformers_logging.disable_progress_bar()
         folder = RunFolder(Path(path))
         try:
@@ -61,6 +67,9 @@ class RunAgent(Lockstep):
             self.sees = self.learners.actor.renderer.template.images is not None
         except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
             raise BenchmarkError(f"{self.name} holds no run that can be played: {error}") from error
+        own = self.config.evaluation.temperature
+        self._temperature = own if settings.temperature is None else settings.temperature
+        self.settings = replace(settings, temperature=self._temperature)
         self._episodes: list[Episode] = []
 
     def check(self, episodes: Sequence[Episode]) -> None:
@@ -103,7 +112,7 @@ class RunAgent(Lockstep):
             [episode.task for episode in chunk],
             max_steps=NEVER,
             seed=chunk[0].seed,
-            temperature=self.config.evaluation.temperature,
+            temperature=self._temperature,
             top_p=self.config.rollout.top_p,
             stop=self.config.rollout.stop,
             constrained=self.config.rollout.constrained,

@@ -215,7 +215,7 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
         case "run", True:
             from rlanything_agents.tools.benchmark.policy import RunAgent
 
-            return RunAgent(rest)
+            return RunAgent(rest, settings)
         case "python", True:
             from rlanything_agents.tools.benchmark.own_code import PythonAgent
 

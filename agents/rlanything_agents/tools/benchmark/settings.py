@@ -28,7 +28,7 @@ class ChatSettings:
 
     Attributes:
         max_tokens: Maximum tokens of an answer; None for `MOST`, and for less where a local model's context is short.
-        temperature: Divisor of the logits; 0 takes the most probable token.
+        temperature: Divisor of the logits; 0 takes the most probable token, None a run's own, and 1 with other agents.
         max_history: Exchanges read before the latest message, besides the first message; None for all.
         images: Screens that a chat holds, the present one counted.
         base_url: Address of an OpenAI-compatible service.
@@ -41,7 +41,7 @@ class ChatSettings:
     """
 
     max_tokens: int | None = None
-    temperature: float = 1.0
+    temperature: float | None = None
     max_history: int | None = None
     images: int = 3
     base_url: str = LOCAL
@@ -52,7 +52,7 @@ class ChatSettings:
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 1:
             raise BenchmarkError(f"max_tokens = {self.max_tokens}: give at least 1")
-        if not (self.temperature >= 0 and math.isfinite(self.temperature)):
+        if self.temperature is not None and not (self.temperature >= 0 and math.isfinite(self.temperature)):
             raise BenchmarkError(f"temperature = {self.temperature}: give 0 or more")
         if self.max_history is not None and self.max_history < 0:
             raise BenchmarkError(f"max_history = {self.max_history}: give 0 or more")
@@ -62,8 +62,9 @@ class ChatSettings:
             raise BenchmarkError("a limit on dollars needs prices: give --price-in and --price-out")
 
     def sized(self, most: int) -> ChatSettings:
-        """The settings with a number of tokens: the given one, else ``most``."""
-        return replace(self, max_tokens=most) if self.max_tokens is None else self
+        """The settings with a number of tokens and a temperature: the given ones, else ``most`` and 1."""
+        temperature = 1.0 if self.temperature is None else self.temperature
+        return replace(self, max_tokens=self.max_tokens or most, temperature=temperature)
 
     @property
     def answer_tokens(self) -> int:
@@ -73,7 +74,9 @@ class ChatSettings:
     def result_settings(self, agent: str, screens: bool = False) -> dict[str, Any]:
         """The settings that the results of an agent of this name depend on, with screenshots or without."""
         kind = agent.partition(":")[0]
-        chat = self if kind == "hf" else self.sized(MOST)
+        if kind == "run":
+            return {"temperature": self.temperature}
+        chat = replace(self.sized(MOST), max_tokens=self.max_tokens) if kind == "hf" else self.sized(MOST)
         served = kind in ("openai", "qwen3vl")
         names = ["max_tokens", "temperature", "max_history", *["images"] * screens, *["base_url"] * served]
         return {name: asdict(chat)[name] for name in names}

@@ -39,7 +39,7 @@ def benchmark(
     base_url: options.BaseUrl = None,
     key_env: options.KeyEnv = None,
     max_tokens: options.MaxTokens = None,
-    temperature: options.Temperature = 1.0,
+    temperature: options.Temperature = None,
     max_history: Annotated[
         int | None, typer.Option(min=0, help="Past exchanges in the prompt, besides the first message. Default: all.")
     ] = None,

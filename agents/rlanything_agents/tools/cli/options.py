@@ -95,7 +95,7 @@ MaxTokens = Annotated[
     int | None,
     typer.Option(min=1, help="Maximum tokens per answer. Default: 1024, or fewer with hf: if the context is short."),
 ]
-Temperature = Annotated[float, typer.Option(min=0, help="Sampling temperature; 0 takes the most probable token.")]
+Temperature = Annotated[float | None, typer.Option(min=0, help="Temperature; 0 is greedy. Default: 1, or a run's own.")]
 
 
 def key_values(given: Sequence[str] | None, option: str) -> dict[str, Any]:

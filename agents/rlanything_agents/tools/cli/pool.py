@@ -113,7 +113,7 @@ def profile(
     base_url: options.BaseUrl = None,
     key_env: options.KeyEnv = None,
     max_tokens: options.MaxTokens = None,
-    temperature: options.Temperature = 1.0,
+    temperature: options.Temperature = None,
 ) -> None:
     """Play each active task several times, and write the outcomes into the pool: what is too easy, what too hard.
 

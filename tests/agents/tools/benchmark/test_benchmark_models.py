@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,20 +266,33 @@ def test_a_policy_of_a_run_plays_in_the_view_it_learned_in(run: Path, games: Pan
     assert len(lines.read_text().splitlines()) == 8
 
 
+def test_a_run_plays_at_its_own_temperature_or_at_another(run: Path, games: Panel, tmp_path: Path) -> None:
+    for temperature, courses in ((None, 2), (0.0, 1)):
+        how = {"environment": {"max_episode_steps": 5}, "chat": ChatSettings(temperature=temperature)}
+        found = run_benchmark(games, f"run:{run}", tmp_path / str(temperature), episodes=2, **how)
+        assert found["settings"]["chat"] == {"temperature": 0.8 if temperature is None else 0.0}
+        read: defaultdict[str, set[str]] = defaultdict(set)
+        for line in map(json.loads, (tmp_path / str(temperature) / "results.jsonl").read_text().splitlines()):
+            read[line["task"]].add(str(line["usage"]))
+        assert max(map(len, read.values())) == courses, "both episodes of a task are the same when greedy"
+    with pytest.raises(BenchmarkError, match="as it was trained: leave out --max-tokens"):
+        RunAgent(str(run), ChatSettings(max_tokens=5))
+
+
 def test_a_run_plays_its_own_domain_alone(run: Path, tmp_path: Path) -> None:
-    agent, panel = RunAgent(str(run)), load_panel("osworld-generated", 1)
+    agent, panel = RunAgent(str(run), ChatSettings()), load_panel("osworld-generated", 1)
     with pytest.raises(BenchmarkError, match="learned the domain alfworld"):
         agent.check(episodes_of(panel, 1, 0))
     with pytest.raises(ValueError, match="not a run folder"):
-        RunAgent(str(tmp_path))
+        RunAgent(str(tmp_path), ChatSettings())
     assert list(agent.play(World("alfworld", {}), [], 1)) == []
     (run / "summary.json").rename(run / "aside.json")
     with pytest.raises(BenchmarkError, match="no final weights"):
-        RunAgent(str(run))
+        RunAgent(str(run), ChatSettings())
     (run / "aside.json").rename(run / "summary.json")
     (run / "checkpoints" / "0001" / "policy" / "model.safetensors").write_bytes(b"broken")
     with pytest.raises(BenchmarkError, match="no run that can be played"):
-        RunAgent(str(run))
+        RunAgent(str(run), ChatSettings())
 
 
 OWN = """
