@@ -96,8 +96,7 @@ def weights_of(folder: RunFolder) -> Path:
     """
     if checkpoint := folder.final_weights():
         return checkpoint
-    warm = folder.path / "stages" / "warm_start"
-    if folder.path.name == BEFORE and folder.stage("warm_start") is not None:
+    if folder.path.name == BEFORE and (warm := folder.warm_weights()):
         return warm
     raise StudyError(f"{folder.path} has no final weights: let the study come to its end, or leave this run out")
 

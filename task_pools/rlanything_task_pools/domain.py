@@ -82,13 +82,7 @@ class Domain(Protocol):
         ...
 
     def validate(
-        self,
-        task: Task,
-        proposal: Mapping[str, Any],
-        *,
-        direction: Direction,
-        author: str,
-        critique: str = "",
+        self, task: Task, proposal: Mapping[str, Any], *, direction: Direction, author: str, critique: str = ""
     ) -> Task | Rejection:
         """The proposed rewrite of ``task`` as a proved task, or its rejection. Proposals are untrusted."""
         ...

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import JSON
 
 from rlanything_envs.osworld.setup import check_steps, substitute
 from rlanything_task_pools import TaskFormatError
@@ -111,11 +112,6 @@ def test_published_tasks(published):
             check_steps(evaluator.get("postconfig", []), file.name)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
-    max_leaves=8,
-)
 NAMES = st.sampled_from(sorted({name for step in GOOD for name in step["parameters"]} | {"other"}))
 
 

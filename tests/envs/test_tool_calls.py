@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_values import JSON
 from scripted_desktop import KINDS, SCRIPTED
 from tool_moves import Move, alfworld_move, desktop_moves
 
@@ -292,13 +293,6 @@ def test_a_malformed_call_counts_as_an_unreadable_action(env_id: str) -> None:
             assert (one.reward, one.terminated, one.truncated) == (other.reward, other.terminated, other.truncated)
             assert one.info["outcome"] == other.info["outcome"]
         assert one.done
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
-)
 
 
 @pytest.mark.parametrize("domain", TOOLSETS)

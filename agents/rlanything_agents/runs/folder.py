@@ -63,6 +63,18 @@ class RunFolder:
         """
         return self.checkpoints.final() if self.summary.exists() else None
 
+    def warm_weights(self) -> Path | None:
+        """Weights that the loop began with; None where they are not there yet.
+
+        Raises:
+            RunFolderError: They are damaged.
+        """
+        if self.stage("warm_start") is None:
+            return None
+        if what := self.stage_damage("warm_start"):
+            raise RunFolderError(f"{self.path}, {what}; start that run again: it does the stage again")
+        return self._stages / "warm_start"
+
     def prepare(self, config: Mapping[str, Any]) -> bool:
         """Create the folder, or check that it belongs to ``config``; return whether it existed before.
 

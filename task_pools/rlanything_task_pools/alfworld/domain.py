@@ -58,13 +58,7 @@ class AlfWorldDomain:
         return rewrite.proposal_schema(task, self.operators)
 
     def validate(
-        self,
-        task: Task,
-        proposal: Mapping[str, Any],
-        *,
-        direction: Direction,
-        author: str,
-        critique: str = "",
+        self, task: Task, proposal: Mapping[str, Any], *, direction: Direction, author: str, critique: str = ""
     ) -> Task | Rejection:
         """The proposed rewrite as a proved task, or the reason of its rejection."""
         return rewrite.validate(

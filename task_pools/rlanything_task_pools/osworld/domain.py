@@ -60,13 +60,7 @@ class OSWorldDomain:
         return rewrite.proposal_schema(task, self.operators)
 
     def validate(
-        self,
-        task: Task,
-        proposal: Mapping[str, Any],
-        *,
-        direction: Direction,
-        author: str,
-        critique: str = "",
+        self, task: Task, proposal: Mapping[str, Any], *, direction: Direction, author: str, critique: str = ""
     ) -> Task | Rejection:
         """The proposed rewrite as a task, or the reason why it is none."""
         return rewrite.validate(

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import JSON
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -83,13 +84,6 @@ def test_names_are_ways_in_the_tree() -> None:
     assert len(found) == 6
 
 
-json_trees = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(),
-    lambda inner: st.dictionaries(st.text(), inner) | st.lists(inner),
-    max_leaves=20,
-)
-
-
 def test_alarms_are_curves_of_noughts_and_ones() -> None:
     found = iteration_metrics({"iteration": 3, "alarms": {"judge_collapse": ["one answer for all", "by chance"]}})
     assert found["alarms/judge_collapse"] == 1.0
@@ -97,7 +91,7 @@ def test_alarms_are_curves_of_noughts_and_ones() -> None:
     assert "iteration" not in found
 
 
-@given(st.dictionaries(st.text(), json_trees))
+@given(st.dictionaries(st.text(), JSON))
 def test_any_tree_gives_finite_numbers(tree: dict[str, Any]) -> None:
     for name, value in flatten(tree).items():
         assert math.isfinite(value)

@@ -10,6 +10,7 @@ import pytest
 from coding_problems import RIGHT, WRONG, sum_task
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import JSON
 
 from rlanything_task_pools.coding import (
     DOMAIN,
@@ -358,11 +359,6 @@ def test_real_contests(coding_data: Path) -> None:
     assert not judge(program.replace("b - a", "b"), told_by(shirts)).passed
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
 READERS = [
     (import_published, PUBLISHED),
     (import_contests, CONTEST),

@@ -6,17 +6,12 @@ import pytest
 from coding_problems import STATEMENT, sum_payload, sum_task
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import JSON
 
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import TaskLimits, make_task, read_payload
 from rlanything_task_pools.coding.payload import MAX_TEXT
 from rlanything_task_pools.task import TaskFormatError
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 def test_defaults_are_tokens_two_seconds_and_half_a_gibibyte() -> None:

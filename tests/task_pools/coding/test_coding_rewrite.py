@@ -8,6 +8,7 @@ import pytest
 from coding_problems import RIGHT, WRONG, sum_payload, sum_task
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import JSON
 
 from rlanything_task_pools import Rejection, Task
 from rlanything_task_pools.coding import DOMAIN, generate, make_task, read_payload
@@ -408,13 +409,6 @@ def test_both_operators_are_needed_for_both(generated: Task) -> None:
         assert isinstance(found, Rejection)
         assert found.reason == "operator_off"
         assert ("knobs" in domain.proposal_schema(generated)["properties"]) == (name == "knob")
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 @given(st.dictionaries(st.sampled_from([*product(), "knobs", "x"]), JSON, min_size=1, max_size=3))

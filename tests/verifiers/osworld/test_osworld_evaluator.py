@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import JSON
 from osworld_desk import Desk, Printed, Web, sheet
 
 from rlanything_verifiers.osworld import (
@@ -236,11 +237,6 @@ def test_notes_among_the_options_are_passed_over():
     check_evaluator({"func": "compare_csv", "result": TABLE, "expected": TABLE, "options": {"_note": "see issue"}})
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=10,
-)
 SOURCES = JSON | st.fixed_dictionaries(
     {"type": st.sampled_from(sorted(GETTERS))}, optional={"path": JSON, "dest": JSON, "rules": JSON, "command": JSON}
 )

@@ -43,7 +43,7 @@ class RunAgent(Lockstep):
     The environment is made with the run's arguments, except for those that the panel sets.
 
     Args:
-        path: Folder of a finished run.
+        path: Folder of a finished run, or its ``stages/warm_start``: the policy that the loop began with.
         settings: The temperature, if it is to be another.
 
     Raises:
@@ -56,11 +56,13 @@ class RunAgent(Lockstep):
             if getattr(settings, key) is not None:
                 raise BenchmarkError(f"{self.name} is played as it was trained: leave out --{key.replace('_', '-')}")
         transformers_logging.disable_progress_bar()
-        folder = RunFolder(Path(path))
+        place = Path(path)
+        warm = place.parts[-2:] == ("stages", "warm_start")
+        folder = RunFolder(place.parents[1] if warm else place)
         try:
             self.config = RunConfig.model_validate(folder.config())
             self.learners = Learners(self.config)
-            weights = folder.final_weights()
+            weights = folder.warm_weights() if warm else folder.final_weights()
             if weights is None:
                 raise BenchmarkError(f"{self.name} has no final weights: let the run come to its end")
             self.learners.load(weights)

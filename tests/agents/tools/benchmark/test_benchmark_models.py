@@ -279,6 +279,19 @@ def test_a_run_plays_at_its_own_temperature_or_at_another(run: Path, games: Pane
         RunAgent(str(run), ChatSettings(max_tokens=5))
 
 
+def test_the_policy_that_the_loop_began_with_plays_too(run: Path, games: Panel, tmp_path: Path) -> None:
+    folder, warm = RunFolder(run), run / "stages" / "warm_start"
+    with pytest.raises(BenchmarkError, match="no final weights"):
+        RunAgent(str(warm), ChatSettings())
+    Learners(RunConfig.model_validate(folder.config())).save(folder.folder("warm_start"))
+    folder.finish_stage("warm_start", {})
+    found = run_benchmark(games, f"run:{warm}", tmp_path / "out", environment={"max_episode_steps": 2})
+    assert (found["total"]["episodes"], found["left"]) == (4, 0)
+    (warm / "policy" / "model.safetensors").write_bytes(b"broken")
+    with pytest.raises(BenchmarkError, match=r"it has \d+ bytes"):
+        RunAgent(str(warm), ChatSettings())
+
+
 def test_a_run_plays_its_own_domain_alone(run: Path, tmp_path: Path) -> None:
     agent, panel = RunAgent(str(run), ChatSettings()), load_panel("osworld-generated", 1)
     with pytest.raises(BenchmarkError, match="learned the domain alfworld"):

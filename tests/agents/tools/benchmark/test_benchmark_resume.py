@@ -13,6 +13,7 @@ import pytest
 from benchmark_parts import timeless
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import JSON
 
 from rlanything_agents.tools.benchmark.episode import Result
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -167,13 +168,6 @@ def test_a_spoiled_line_is_named(games: Panel, tmp_path: Path, line: str) -> Non
         file.write(line + "\n")
     with pytest.raises(BenchmarkError, match=r"results\.jsonl, line 5: "):
         run_benchmark(games, "expert", tmp_path / "out", workers=1)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
 
 
 @given(

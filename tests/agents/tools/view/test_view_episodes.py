@@ -9,17 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import JSON
 from view_runs import read_episodes, write_episodes
 
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.tools.view.episodes import CHUNK, brief, read_chunk, read_episode, read_index
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
-    max_leaves=12,
-)
 KEYS = ("iteration", "slot", "role", "goal", "task_id", "outcome", "error", "score", "opening", "tests", "verdicts")
 TURN = ("thought", "action", "observation", "judgements", "votes", "reward", "advantage")
 RECORDS = st.fixed_dictionaries(
