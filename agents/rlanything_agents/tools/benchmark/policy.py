@@ -65,7 +65,7 @@ class RunAgent(Lockstep):
             weights = folder.warm_weights() if warm else folder.final_weights()
             if weights is None:
                 raise BenchmarkError(f"{self.name} has no final weights: let the run come to its end")
-            self.learners.load(weights)
+            self.learners.policy.load(weights / "policy")  # a warm start without a reward model has this alone
             self.sees = self.learners.actor.renderer.template.images is not None
         except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
             raise BenchmarkError(f"{self.name} holds no run that can be played: {error}") from error

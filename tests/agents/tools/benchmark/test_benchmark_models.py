@@ -283,7 +283,7 @@ def test_the_policy_that_the_loop_began_with_plays_too(run: Path, games: Panel, 
     folder, warm = RunFolder(run), run / "stages" / "warm_start"
     with pytest.raises(BenchmarkError, match="no final weights"):
         RunAgent(str(warm), ChatSettings())
-    Learners(RunConfig.model_validate(folder.config())).save(folder.folder("warm_start"))
+    Learners(RunConfig.model_validate(folder.config())).policy.save(folder.folder("warm_start") / "policy")
     folder.finish_stage("warm_start", {})
     found = run_benchmark(games, f"run:{warm}", tmp_path / "out", environment={"max_episode_steps": 2})
     assert (found["total"]["episodes"], found["left"]) == (4, 0)
