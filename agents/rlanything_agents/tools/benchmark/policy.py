@@ -52,9 +52,8 @@ class RunAgent(Lockstep):
 
     def __init__(self, path: str, settings: ChatSettings) -> None:
         self.name = f"run:{path}"
-        for key in ("max_tokens", "max_history"):
-            if getattr(settings, key) is not None:
-                raise BenchmarkError(f"{self.name} is played as it was trained: leave out --{key.replace('_', '-')}")
+        if (settings.max_tokens, settings.max_history) != (None, None):
+            raise BenchmarkError(f"{self.name} is played as it was trained: leave out --max-tokens and --max-history")
         transformers_logging.disable_progress_bar()
         place = Path(path)
         warm = place.parts[-2:] == ("stages", "warm_start")
@@ -62,15 +61,15 @@ class RunAgent(Lockstep):
         try:
             self.config = RunConfig.model_validate(folder.config())
             self.learners = Learners(self.config)
-            weights = folder.warm_weights() if warm else folder.final_weights()
-            if weights is None:
+            if (weights := folder.warm_weights() if warm else folder.final_weights()) is None:
                 raise BenchmarkError(f"{self.name} has no final weights: let the run come to its end")
             self.learners.policy.load(weights / "policy")  # a warm start without a reward model has this alone
             self.sees = self.learners.actor.renderer.template.images is not None
         except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
             raise BenchmarkError(f"{self.name} holds no run that can be played: {error}") from error
-        own = self.config.evaluation.temperature
-        self._temperature = own if settings.temperature is None else settings.temperature
+        self.environment = {"view": self.config.view, **self.config.environment_arguments}
+        usual = self.config.evaluation.temperature
+        self._temperature = usual if settings.temperature is None else settings.temperature
         self.settings = replace(settings, temperature=self._temperature)
         self._episodes: list[Episode] = []
 

@@ -116,7 +116,8 @@ def run_benchmark(
             player.check(wanted)
             folder.claim(settings)  # not earlier: a mistyped agent must not bind the folder
             used: ChatSettings = getattr(player, "settings", chat)
-            settings = {**settings, "chat": used.result_settings(agent, screens)}
+            arguments = {**getattr(player, "environment", {}), **world.arguments}
+            settings = {**settings, "chat": used.result_settings(agent, screens), "environment": arguments}
             title = f"{agent} on {len(wanted)} episodes"
             if chat.max_tokens != used.max_tokens:
                 title += f", answers of at most {used.max_tokens} tokens"
