@@ -388,13 +388,25 @@ class _Batch:
             numbers = numbers[going]
             _, first, at = np.unique(grown, return_index=True, return_inverse=True)
             rows = grown[first] // logits.shape[1]
+            if self._shrinks and ((repeated := len(np.unique(rows)) < len(rows)) or len(rows) < len(decoder.lengths)):
+                if not repeated:
+                    order = _in_place(rows)
+                    rows, first, at = rows[order], first[order], np.argsort(order)[at]
+                decoder.keep(rows)
+                rows = np.arange(len(rows))
             new = [drafts[k].unread for k in numbers[first]]
             for k in numbers:
                 drafts[k].unread = []
-            if self._shrinks and (len(np.unique(rows)) < len(rows) or 2 * len(rows) < len(decoder.lengths)):
-                decoder.keep(rows)
-                rows = np.arange(len(rows))
             logits = decoder.append(rows, new)
+
+
+def _in_place(rows: np.ndarray) -> np.ndarray:
+    """Order of distinct rows of a cache in which few move: those beyond the end of fewer rows fill the gaps."""
+    stays = rows < len(rows)
+    order = np.empty_like(rows)
+    order[rows[stays]] = np.flatnonzero(stays)
+    order[np.setdiff1d(np.arange(len(rows)), rows)] = np.flatnonzero(~stays)
+    return order
 
 
 def _all_but(token: int, model: PreTrainedModel) -> np.ndarray:
