@@ -132,9 +132,6 @@ def guided(
     arms: Arms = None,
     seeds: Seeds = None,
     out: Where = Path("runs/guided"),
-    run: Annotated[
-        list[Path] | None, typer.Option(help="A run folder whose policy plays and whose reward model judges; repeated.")
-    ] = None,
     llm_url: LLMUrl = None,
     llm_model: LLMModel = None,
     llm_key_env: LLMKey = None,
@@ -161,7 +158,6 @@ def guided(
                 players=_names(players),
                 arms=_names(arms),
                 seeds=seeds,
-                runs=run or (),
                 workers=workers,
                 command=_command(),
             ),

@@ -86,7 +86,6 @@ def run_guided(
     players: Sequence[str] = (),
     arms: Sequence[str] = (),
     seeds: int | None,
-    runs: Sequence[Path] = (),
     workers: int,
     command: str,
 ) -> int:
@@ -95,10 +94,9 @@ def run_guided(
     Args:
         file: Arms and settings.
         folder: Where everything goes.
-        players: Only these; ``expert`` and ``clumsy``, and ``policy`` where there are runs, if empty.
+        players: Only these; all if empty.
         arms: Only these; all if empty.
         seeds: Seeds 0, 1, ...; as in the file if None.
-        runs: Runs whose policies play; the seeds take turns.
         workers: Processes in parallel.
         command: The user's command line.
 
@@ -106,14 +104,12 @@ def run_guided(
         The number of jobs that failed.
 
     Raises:
-        StudyError: No such player or arm, a policy without a run, a language model without a service, or the folder
-            holds a study with other settings.
+        StudyError: No such player or arm, a language model without a service, or the folder holds a study with other
+            settings.
     """
     for given, known in ((players, file.players), (arms, file.arms)):
         if unknown := set(given) - set(known):
             raise StudyError(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    if "policy" in players and not runs:
-        raise StudyError("the player `policy` is that of a run: name its folder with --run")
     if file.asks_a_model and file.settings.curriculum.llm is None and file.settings.model is None:
         raise StudyError(
             "a language model rewrites in this study: name its service with --llm-url and --llm-model, or a checkpoint "
@@ -121,17 +117,16 @@ def run_guided(
         )
     chosen = {name: arm for name, arm in file.arms.items() if not arms or name in arms}
     file = file.model_copy(update={"arms": chosen})
-    stored, new = folder / SETTINGS, {**json.loads(file.model_dump_json()), "runs": [str(run) for run in runs]}
+    stored, new = folder / SETTINGS, json.loads(file.model_dump_json())
     if stored.exists() and {**json.loads(stored.read_text(encoding="utf-8")), "seeds": file.seeds} != new:
         raise StudyError(f"{folder} holds a study with other settings or arms: give this one another --out")
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(stored, json.dumps(new, indent=1) + "\n")
     write_atomically(folder / "command.txt", command + "\n")
     jobs = [
-        _job(file, folder, player, seed, runs)
+        _job(file, folder, player, seed)
         for seed in range(file.seeds if seeds is None else seeds)
-        for player in file.players
-        if (player in players if players else runs or player != "policy")
+        for player in players or file.players
     ]
     console = Console(highlight=False, markup=False)
     try:
@@ -140,7 +135,7 @@ def run_guided(
         console.print(f"Tables: {write_guided(folder)}", soft_wrap=True)
 
 
-def _job(file: GuidedFile, study: Path, player: str, seed: int, runs: Sequence[Path]) -> Job:
+def _job(file: GuidedFile, study: Path, player: str, seed: int) -> Job:
     folder = study / "runs" / player / f"seed-{seed}"
     return Job(
         key=Key(player, "all", seed),
@@ -156,7 +151,6 @@ def _job(file: GuidedFile, study: Path, player: str, seed: int, runs: Sequence[P
                 if player == "clumsy" or arm.critique != "weakness"
             },
             "player": player,
-            "run": str(runs[seed % len(runs)].resolve()) if player == "policy" else None,
             "seed": seed,
         },
         log=folder / "log.txt",
@@ -271,9 +265,8 @@ def _written(rows: pd.DataFrame) -> str:
 
 def write_guided(folder: Path) -> Path:
     """Write results.parquet, guided.md and guided.tex from the results so far; return the Markdown."""
-    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    settings.pop("runs")
-    file, rows = GuidedFile.model_validate(settings), read_guided(folder)
+    file = GuidedFile.model_validate_json((folder / SETTINGS).read_text(encoding="utf-8"))
+    rows = read_guided(folder)
     write_frame(rows, folder / "results.parquet")
     tables = guided_tables(rows, file)
     arms = [f"`{arm}`: {content.meaning}" for arm, content in file.arms.items()]

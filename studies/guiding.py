@@ -14,12 +14,12 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from rlanything_agents.config import CheckpointConfig, CurriculumConfig, RunConfig
+from rlanything_agents.config import CheckpointConfig, CurriculumConfig
 from rlanything_agents.config.seeds import rng_of, seed_of
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
 from rlanything_agents.domains.supervision import get_step_supervision
@@ -28,7 +28,7 @@ from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes
 from rlanything_agents.reward_models.step_reviewer import label_votes
 from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.runs.folder import RunFolder, write_atomically
+from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
 from rlanything_envs.curriculum import (
     Assignment,
@@ -114,20 +114,6 @@ class ClumsyExpert(ExploringExpert):
         return plan
 
 
-class Player(Protocol):
-    """Plays and judges; never learns."""
-
-    weak: Stage | None
-
-    def play(self, tasks: Sequence[tuple[int, Task]], number: int) -> list[list[Trajectory]]:
-        """A group of episodes of each task, which is that of a slot; the slot's group of this number."""
-        ...
-
-    def judge(self, episodes: Sequence[Trajectory], number: int) -> Votes:
-        """Votes on their steps."""
-        ...
-
-
 class _Model:
     """A language model in this process."""
 
@@ -190,7 +176,7 @@ class _Logged:
 
 
 class _Expert:
-    """The exploring expert, clumsy or not; a model judges, or the heuristic labels that a judge is warmed up with."""
+    """The exploring expert, clumsy or not; a model judges its episodes, or the labels that warm a judge up."""
 
     def __init__(self, settings: Guiding, seed: int, clumsy: bool, model: _Model | None = None) -> None:
         self.settings, self.seed, self._model = settings, seed, model
@@ -199,6 +185,7 @@ class _Expert:
         self._known: dict[tuple[int, str, int], list[Trajectory]] = {}
 
     def play(self, tasks: Sequence[tuple[int, Task]], number: int) -> list[list[Trajectory]]:
+        """A group of episodes of each task, which is that of a slot; the slot's group of this number."""
         return [self._group(task, slot, number) for slot, task in tasks]
 
     def _group(self, task: Task, slot: int, number: int) -> list[Trajectory]:
@@ -214,50 +201,11 @@ class _Expert:
         return played(expert, self._env, task, self.settings.max_steps)
 
     def judge(self, episodes: Sequence[Trajectory], number: int) -> Votes:
+        """Votes on their steps."""
         if self._model is not None:
             return self._model.judge(episodes, seed_of(self.seed, "judge", number))
         labels = get_step_supervision(DOMAIN).heuristic_labels
         return [label_votes([label.score for label in labels(episode)], 1) for episode in episodes]
-
-
-class _Policy:
-    """The policy of a run, or of its warm start, and its reward model."""
-
-    weak: Stage | None = None
-
-    def __init__(self, settings: Guiding, seed: int, path: Path) -> None:
-        from rlanything_agents.runs.parts import RunParts
-        from rlanything_agents.runs.progress import Reporter
-        from studies.jobs import weights_of
-        from studies.plan import StudyError
-
-        folder = RunFolder(path)
-        self.settings, self.seed = settings, seed
-        self.config = RunConfig.model_validate(folder.config())
-        if self.config.domain != DOMAIN:
-            raise StudyError(f"{path} is a run of the domain {self.config.domain!r}, and the tasks are of {DOMAIN!r}")
-        self.parts = RunParts.assemble(self.config, folder, Reporter.silent())
-        self.parts.learners.load(weights_of(folder))
-
-    def play(self, tasks: Sequence[tuple[int, Task]], number: int) -> list[list[Trajectory]]:
-        from rlanything_agents.rollout.rollout import rollout
-
-        size = self.settings.rollouts
-        episodes = rollout(
-            self.parts.actor,
-            self.parts.envs,
-            [task for _, task in tasks for _ in range(size)],
-            max_steps=self.settings.max_steps,
-            seed=seed_of(self.seed, "policy", number),
-            temperature=self.config.rollout.temperature,
-            constrained=self.config.rollout.constrained,
-        )
-        return [episodes[at : at + size] for at in range(0, len(episodes), size)]
-
-    def judge(self, episodes: Sequence[Trajectory], number: int) -> Votes:
-        reviewer = get_step_supervision(DOMAIN).reviewer(self.config, self.parts.judge_model)
-        votes = self.config.judge.votes
-        return reviewer.judge.judge(episodes, votes=votes, seed=seed_of(self.seed, "judge", number))
 
 
 @dataclass
@@ -282,18 +230,14 @@ def guide(work: Mapping[str, Any], folder: Path) -> None:
     """Follow the arms of one player and seed, and leave ``slots.json``: the tasks of each arm, one record a slot.
 
     Args:
-        work: ``settings``, the fields of a `Guiding`; ``arms``, those of a `GuidedArm` by name; ``player``: ``expert``,
-            ``clumsy``, or ``policy`` with ``run``, its folder; and ``seed``.
+        work: ``settings``, the fields of a `Guiding`; ``arms``, those of a `GuidedArm` by name; ``player``: ``expert``
+            or ``clumsy``; and ``seed``.
         folder: Where the prompts of language models go, which answer a repetition.
     """
     settings, seed = Guiding.model_validate(work["settings"]), int(work["seed"])
     arms = {name: GuidedArm.model_validate(arm) for name, arm in work["arms"].items()}
     model = _Model(settings) if settings.model else None
-    player: Player
-    if work["player"] == "policy":
-        player = _Policy(settings, seed, Path(work["run"]))
-    else:
-        player = _Expert(settings, seed, work["player"] == "clumsy", model)
+    player = _Expert(settings, seed, work["player"] == "clumsy", model)
     first = _failed(player, settings, seed)
     found = {}
     for name, arm in arms.items():
@@ -308,7 +252,7 @@ def guide(work: Mapping[str, Any], folder: Path) -> None:
     write_atomically(folder / "slots.json", json.dumps(found, indent=1) + "\n")
 
 
-def _failed(player: Player, settings: Guiding, seed: int) -> list[tuple[Task, list[Trajectory]]]:
+def _failed(player: _Expert, settings: Guiding, seed: int) -> list[tuple[Task, list[Trajectory]]]:
     """Tasks with a success rate below the band, each with its first group."""
     failed: dict[str, tuple[Task, list[Trajectory]]] = {}
     for start in range(0, settings.drawn, settings.tasks):
@@ -335,7 +279,7 @@ class _Following:
 
     def __init__(
         self,
-        player: Player,
+        player: _Expert,
         settings: Guiding,
         seed: int,
         first: Sequence[tuple[Task, list[Trajectory]]],

@@ -120,7 +120,6 @@ def training_jobs(plan: Plan, study: Path, command: str) -> list[Job]:
                     "folder": str(path),
                     "command": command,
                     "votes": None if before else plan.study.variants[arm].votes,
-                    "profile": None if before else plan.study.variants[arm].profile,
                 },
                 log=path / "log.txt",
                 results=(path / "stages" / "before.json",) if before else (path / "summary.json",),

@@ -45,8 +45,6 @@ class Arm(_Part):
     config: dict[str, Any] = Field(default_factory=dict)
     votes: Literal["oracle", "potential"] | None = None
     """Votes of the planner in the place of a reward model's; see `studies.votes.TrueVotes`."""
-    profile: Annotated[int, Field(ge=2)] | None = None
-    """Episodes of each task before the loop, by which its tasks are then sampled; see `studies.profiled.Profiled`."""
 
 
 class Regime(_Part):

@@ -81,11 +81,9 @@ def do_work(work: Mapping[str, Any]) -> None:
     if work["kind"] == "warm":
         warm_up(config, folder, reporter)
     else:
-        from studies.profiled import Profiled
         from studies.votes import TrueVotes
 
         hooks: list[Hook] = [TrueVotes(config, source)] if (source := work.get("votes")) else []
-        hooks += [Profiled(episodes)] if (episodes := work.get("profile")) else []
         train(config, folder, reporter, command=work["command"], hooks=hooks)
 
 

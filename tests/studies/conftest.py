@@ -37,8 +37,6 @@ regimes:
 variants:
   outcome: {meaning: Outcomes alone., config: {feedback: outcome, judge: {train: false}, curriculum: {rewriter: null}}}
   full: {meaning: The whole system.}
-  profile:
-    {meaning: Profiled., profile: 2, config: {feedback: outcome, judge: {train: false}, curriculum: {rewriter: null}}}
   strong: {meaning: A heavier judge., config: {feedback: {lam: 0.5}}}
 quick: {seeds: 1, arms: [outcome], config: {iterations: 1}}
 """

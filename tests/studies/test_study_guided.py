@@ -38,7 +38,7 @@ name: micro
 meaning: A critique, and a wrong one.
 seeds: 2
 settings: {json.dumps(SETTINGS)}
-players: {{expert: E., clumsy: C., policy: P.}}
+players: {{expert: E., clumsy: C.}}
 arms:
   random: {{meaning: By chance., critique: random}}
   truth: {{meaning: By true labels., critique: truth}}
@@ -152,7 +152,7 @@ def test_the_command_goes_on_and_reports(tmp_path: Path) -> None:
     command = ["guided", "--file", str(file), "--out", str(folder), "--workers", "1", "--seeds", "1"]
     refused = CliRunner().invoke(app, [*command, "--players", "policy"])
     assert refused.exit_code
-    assert "--run" in refused.output
+    assert "there is no policy; there are expert, clumsy" in refused.output
     place = folder / "runs" / "clumsy" / "seed-0"
     place.mkdir(parents=True)
     arms = {name: arm.model_dump() for name, arm in load_guided(file).arms.items()}

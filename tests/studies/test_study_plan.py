@@ -61,7 +61,7 @@ def test_arms_of_a_seed_differ_in_nothing_that_decides_their_start(micro: StudyF
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"arms": ["before", "outcom"]}, "arms: there is no outcom; there are before, full, outcome, profile, strong"),
+        ({"arms": ["before", "outcom"]}, "arms: there is no outcom; there are before, full, outcome, strong"),
         ({"ladder": ["best"]}, "ladder: there is no best"),
         ({"regimes": {}}, "regimes: give at least one"),
         ({"variants": {"before": {"meaning": ""}}}, "variants.before: this name is kept"),
@@ -138,7 +138,6 @@ def test_every_run_of_a_shipped_study_has_its_configuration(name: str) -> None:
         runs = {
             (
                 study.variants[arm].votes,
-                study.variants[arm].profile,
                 plan.config(regime, arm, seed).model_copy(update={"name": "run"}).model_dump_json(),
             )
             for regime, arm, seed in plan.runs()

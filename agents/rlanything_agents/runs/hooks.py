@@ -7,14 +7,11 @@ loop knows none of them by name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rlanything_agents.reward_models.reviewer import Review
 from rlanything_agents.rollout.group import RolloutGroup
 from rlanything_envs.curriculum import Curriculum
-
-if TYPE_CHECKING:
-    from rlanything_agents.runs.player import Player
 
 __all__ = ["DropRejected", "Hook", "Iteration"]
 
@@ -38,14 +35,6 @@ class Hook:
     What a hook returns must depend on its arguments and its own settings alone: an iteration that was interrupted is
     run again.
     """
-
-    def begun(self, player: Player, iteration: int) -> None:
-        """Called before an iteration is played.
-
-        Args:
-            player: Draws its tasks and plays them.
-            iteration: Number of the iteration, from 1.
-        """
 
     def judged(self, groups: list[Any], iteration: int) -> list[Any]:
         """Called when the reward model has answered.

@@ -77,9 +77,6 @@ class Loop:
         rng = rng_of(self.seed, "iteration", number)
         stopwatch = Stopwatch()
 
-        for hook in self.hooks:
-            hook.begun(self.player, number)
-
         # Tasks are drawn, a group of episodes is played for each, and the reward model votes on every step or tests
         # every program.
         played = groups = self.player.play(number, rng, stopwatch)
