@@ -64,13 +64,13 @@ def draw_curves(
     Args:
         curves: Rows of one regime, see `read_curves`.
         arms: In the order of the colours.
-        charts: Metric and title of each chart.
+        charts: Metric and title of each chart; one with nothing but zeros is left out.
         smooth: Width of the running mean that is drawn of what is measured in every iteration.
 
     Returns:
         A figure; None when nothing was measured.
     """
-    charts = [(metric, title) for metric, title in charts if (curves.metric == metric).any()]
+    charts = [(metric, title) for metric, title in charts if curves[curves.metric == metric].value.any()]
     if not charts:
         return None
     columns = min(2, len(charts))

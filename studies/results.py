@@ -40,8 +40,8 @@ CURVES = (
     "feedback.policy_kept",
     "feedback.mu",
     "judge_quality.process_balanced",
-    "verifier.precision",
-    "verifier.recall",
+    "judge_quality.outcome_auc",
+    "judge_quality.mid_auc",
     "policy.entropy",
     "policy.kl",
 )
