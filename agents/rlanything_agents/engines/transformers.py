@@ -71,9 +71,11 @@ class TransformersGenerator:
 
         Raises:
             ValueError: A prompt is empty, or it is a chat and the tokenizer has no chat template; a form holds the end
-                of sequence; or there is not one seed, form or key for each prompt.
+                of sequence; there is not one seed, form or key for each prompt; or all prompts share one ``form``.
         """
         params.check(len(prompts))
+        if params.form is not None:
+            raise ValueError("an engine reads `choices`: ask it through a ChatGenerator, which makes them of `form`")
         seed = int(np.random.default_rng().integers(2**63)) if params.seed is None else params.seed
         ids = [self.prompt_ids(prompt) for prompt in prompts]
         images = [prompt.images if isinstance(prompt, SeenPrompt) else () for prompt in prompts]
