@@ -1,0 +1,119 @@
+"""What a language model knows as a reward model before it is trained: its forecasts or votes against the truth.
+
+An expert with a share of random moves plays generated AlfWorld games. The model reads each episode in the full view,
+and gives after each turn a chance of success (``forecasts``) or a vote on the step (``votes``). It does not see the
+outcome. The same measures of free rules stand beside it, on the same episodes.
+
+    python -m benchmarks.judging smollm2-135m [--answers votes] [--episodes 32]
+
+Process accuracy compares votes with the planner's step labels. Intervals are 95 %, bootstrapped over the episodes.
+"""
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.utils import logging as transformers_logging
+
+from rlanything_agents.config import CheckpointConfig, RunConfig
+from rlanything_agents.domains.alfworld.expert import ExploringExpert
+from rlanything_agents.domains.supervision import get_step_supervision
+from rlanything_agents.engines.chat import ChatGenerator
+from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.feedback.metrics import judge_quality, quality_intervals
+from rlanything_agents.feedback.percent import percent
+from rlanything_agents.models.pretrained import load_model, load_template
+from rlanything_agents.reward_models.judge_model import JudgeModel
+from rlanything_agents.reward_models.judged_group import score_matrix
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_envs.views import make_env
+from rlanything_task_pools import Task, get_domain
+from studies.expert_episodes import played
+
+FIRST, TURNS, MISTAKES = 20_000_000, 20, 0.2
+"""First generator seed, as of the panels of a run; turns of an episode; share of the expert's random moves, with which
+it solves about half of its games."""
+SHOWN = {
+    "outcome_auc": "outcome AUC",
+    "mid_auc": "mid-episode AUC",
+    "calibration": "calibration error",
+    "process_balanced": "process accuracy, balanced",
+}
+
+
+def main() -> None:
+    """Play, judge, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoint", help="as `reward_model.checkpoint` in a configuration")
+    parser.add_argument("--answers", choices=["forecasts", "votes"], default="forecasts")
+    parser.add_argument("--episodes", type=int, default=32)
+    parser.add_argument("--max-tokens", type=int, default=320, help="of an answer; a reason has fewer characters")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    transformers_logging.disable_progress_bar()
+    supervision = get_step_supervision("alfworld")
+    tasks, episodes = games(args.episodes)
+    labels = [np.array(supervision.true_labels(task.payload, e)) for task, e in zip(tasks, episodes, strict=True)]
+    outcomes = [int(episode.outcome or -1) for episode in episodes]
+    solved, steps = outcomes.count(1), sum(map(len, labels))
+    print(f"{len(episodes)} episodes, {solved} solved, {steps} steps, {np.mean(np.concatenate(labels) == 1):.0%} right")
+    print("| judge | readable | " + " | ".join(SHOWN.values()) + " | seconds |\n" + "|---" * (len(SHOWN) + 3) + "|")
+    heuristic = [np.array([[label.score] for label in supervision.heuristic_labels(e)], float) for e in episodes]
+    rules = {
+        "heuristic labels": heuristic,
+        "their mean so far": [np.cumsum(own, 0) / np.arange(1, len(own) + 1)[:, None] for own in heuristic],
+        "turns that remain": [1 - 2 * np.arange(1, len(own) + 1)[:, None] / TURNS for own in labels],
+    }
+    for name, scores in rules.items():
+        show(name, scores, labels, outcomes)
+    config = RunConfig.model_validate(
+        {
+            "name": "judging",
+            "environment": {"view": "full"},
+            "policy": {"checkpoint": args.checkpoint},
+            "reward_model": {"checkpoint": args.checkpoint, "max_tokens": args.max_tokens, "context": 4096},
+            "judge": {"answers": args.answers, "votes": 1},
+            "rollout": {"max_steps": TURNS},
+        }
+    )
+    model = opened(config.reward_model)
+    judge, begun, scores = supervision.reviewer(config, model).judge, time.perf_counter(), []
+    for number, episode in enumerate(episodes):  # one at a time: a batch of several would need their keys and values
+        found = judge.judge([episode], votes=1, seed=number, temperature=config.judge.temperature)
+        scores.append(score_matrix(found[0]))
+        print(f"{number + 1} of {len(episodes)} episodes, {time.perf_counter() - begun:.0f} s; the last answer:")
+        print(found[0][-1].votes[0].text, flush=True)
+    show(f"{args.checkpoint}, {args.answers}", scores, labels, outcomes, time.perf_counter() - begun)
+
+
+def games(count: int) -> tuple[list[Task], list[Trajectory]]:
+    """Generated games, and the episode of the clumsy expert in each."""
+    domain = get_domain("alfworld")
+    env = make_env(domain.env_id, "short", disable_env_checker=True)
+    tasks = [domain.generate(FIRST + number, split="valid_seen") for number in range(count)]
+    return tasks, [played(ExploringExpert(n, MISTAKES), env, task, TURNS) for n, task in enumerate(tasks)]
+
+
+def opened(config: CheckpointConfig) -> JudgeModel:
+    """The model with its engine."""
+    template = load_template(config)
+    model = load_model(config, template.tokenizer, seed=0).eval()
+    return JudgeModel(ChatGenerator(TransformersGenerator(model, template.tokenizer), template), template, config)
+
+
+def show(name: str, scores: list[Any], labels: list[Any], outcomes: list[int], seconds: float | None = None) -> None:
+    """Print a row."""
+    quality = judge_quality(scores, labels, outcomes).to_dict()
+    limits = quality_intervals(scores, labels, outcomes, seed=0)
+    cells = [name, percent(1 - (quality["unparsable"] or 0))]
+    for key in SHOWN:
+        ends = f" [{', '.join(percent(end) for end in limits[key])}]" if key in limits else ""
+        cells.append("–" if quality[key] is None else percent(quality[key]) + ends)
+    print("| " + " | ".join([*cells, "–" if seconds is None else f"{seconds:.0f}"]) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
