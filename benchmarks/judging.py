@@ -17,20 +17,17 @@ import numpy as np
 import torch
 from transformers.utils import logging as transformers_logging
 
-from rlanything_agents.config import CheckpointConfig, RunConfig
+from rlanything_agents.config import RunConfig
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
 from rlanything_agents.domains.supervision import get_step_supervision
-from rlanything_agents.engines.chat import ChatGenerator
-from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.feedback.metrics import judge_quality, quality_intervals
-from rlanything_agents.feedback.percent import percent
-from rlanything_agents.models.pretrained import load_model, load_template
-from rlanything_agents.reward_models.judge_model import JudgeModel
+from rlanything_agents.feedback.percent import interval, percent
 from rlanything_agents.reward_models.judged_group import score_matrix
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.views import make_env
 from rlanything_task_pools import Task, get_domain
 from studies.expert_episodes import played
+from studies.language_models import opened
 
 FIRST, TURNS, MISTAKES = 20_000_000, 20, 0.2
 """First generator seed, as of the panels of a run; turns of an episode; share of the expert's random moves, with which
@@ -64,7 +61,6 @@ def main() -> None:
     heuristic = [np.array([[label.score] for label in supervision.heuristic_labels(e)], float) for e in episodes]
     rules = {
         "heuristic labels": heuristic,
-        "their mean so far": [np.cumsum(own, 0) / np.arange(1, len(own) + 1)[:, None] for own in heuristic],
         "turns that remain": [1 - 2 * np.arange(1, len(own) + 1)[:, None] / TURNS for own in labels],
     }
     for name, scores in rules.items():
@@ -79,8 +75,7 @@ def main() -> None:
             "rollout": {"max_steps": TURNS},
         }
     )
-    model = opened(config.reward_model)
-    judge, begun, scores = supervision.reviewer(config, model).judge, time.perf_counter(), []
+    judge, begun, scores = supervision.reviewer(config, opened(config.reward_model)).judge, time.perf_counter(), []
     for number, episode in enumerate(episodes):  # one at a time: a batch of several would need their keys and values
         found = judge.judge([episode], votes=1, seed=number, temperature=config.judge.temperature)
         scores.append(score_matrix(found[0]))
@@ -97,21 +92,14 @@ def games(count: int) -> tuple[list[Task], list[Trajectory]]:
     return tasks, [played(ExploringExpert(n, MISTAKES), env, task, TURNS) for n, task in enumerate(tasks)]
 
 
-def opened(config: CheckpointConfig) -> JudgeModel:
-    """The model with its engine."""
-    template = load_template(config)
-    model = load_model(config, template.tokenizer, seed=0).eval()
-    return JudgeModel(ChatGenerator(TransformersGenerator(model, template.tokenizer), template), template, config)
-
-
 def show(name: str, scores: list[Any], labels: list[Any], outcomes: list[int], seconds: float | None = None) -> None:
     """Print a row."""
     quality = judge_quality(scores, labels, outcomes).to_dict()
     limits = quality_intervals(scores, labels, outcomes, seed=0)
     cells = [name, percent(1 - (quality["unparsable"] or 0))]
     for key in SHOWN:
-        ends = f" [{', '.join(percent(end) for end in limits[key])}]" if key in limits else ""
-        cells.append("–" if quality[key] is None else percent(quality[key]) + ends)
+        share = quality[key]
+        cells.append("–" if share is None else interval(share, *limits[key]) if key in limits else percent(share))
     print("| " + " | ".join([*cells, "–" if seconds is None else f"{seconds:.0f}"]) + " |", flush=True)
 
 

@@ -118,17 +118,13 @@ class _Model:
     """A language model in this process."""
 
     def __init__(self, settings: Guiding) -> None:
-        from rlanything_agents.engines.chat import ChatGenerator
-        from rlanything_agents.engines.transformers import TransformersGenerator
-        from rlanything_agents.models.pretrained import load_model, load_template
         from rlanything_agents.reward_models.step_prompts import FullStepPrompts
+        from studies.language_models import opened
 
         config = CheckpointConfig(checkpoint=str(settings.model), max_tokens=PROPOSAL, context=CONTEXT)
-        template = load_template(config)
-        model = load_model(config, template.tokenizer, seed=0).eval()
-        self.name = str(settings.model)
-        self._chat = ChatGenerator(TransformersGenerator(model, template.tokenizer), template)
-        prompts = FullStepPrompts(template, config.model_copy(update={"max_tokens": JUDGEMENT}))
+        model = opened(config)
+        self.name, self._chat = str(settings.model), model.generator
+        prompts = FullStepPrompts(model.template, config.model_copy(update={"max_tokens": JUDGEMENT}))
         self._judge = StepJudge(self._chat, prompts, JUDGEMENT)
         # With the episodes, so that no other object gets the identity of one.
         self._known: dict[tuple[int, ...], tuple[Sequence[Trajectory], Votes]] = {}
