@@ -146,11 +146,14 @@ class SamplingParams:
             if (given := getattr(self, name)) and len(given) != prompts:
                 raise ValueError(f"{len(given)} {name} for {prompts} prompts")
 
+    def forms(self, prompts: int) -> Sequence[Form | None]:
+        """The form of each prompt's completions, None where they are free; a common one is cut to ``max_tokens``."""
+        return self.choices or (None if self.form is None else fitted(self.form, self.max_tokens),) * prompts
+
     @property
     def own_form(self) -> Form | None:
         """The form of the parameters of one prompt alone (see `each`), cut to ``max_tokens``; None where it is free."""
-        form = self.choices[0] if self.choices else self.form
-        return None if form is None else fitted(form, self.max_tokens)
+        return None if (form := self.forms(1)[0]) is None else fitted(form, self.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_agents.models.template import ChatTemplate
-from rlanything_envs.llm.choices import Form, fitted
+from rlanything_envs.llm.choices import Form
 from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt, TextGenerator
 from rlanything_envs.llm.schema import form_of_schema
@@ -50,12 +50,8 @@ class ChatGenerator:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts."""
         with self._lock:
             self._ready()
-        form = params.form
-        if form is None and params.schema is not None and not params.choices:
-            form = _form(params.schema)
-        if form is not None:
-            choices = (fitted(form, params.max_tokens),) * len(prompts)
-            params = replace(params, choices=choices, form=None, schema=None)
+        if params.schema is not None and params.form is None and not params.choices:
+            params = replace(params, form=_form(params.schema), schema=None)
         return self.generator.generate([self.prompt_ids(prompt) for prompt in prompts], params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:

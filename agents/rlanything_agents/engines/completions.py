@@ -118,8 +118,7 @@ class CompletionReader:
         values = [float(value) for value in logprobs]
         allowed: list[tuple[int, ...] | None] | None = None
         odds = None
-        form = self._written(params.choices[0]) if params.choices and params.choices[0] is not None else None
-        if form is not None:
+        if (form := self._form(params)) is not None:
             sets = self.spellings.allowed(form, ids)
             values = [value if len(one) > 1 else 0.0 for one, value in zip(sets, values, strict=True)]
             allowed = [*sets]
@@ -136,8 +135,11 @@ class CompletionReader:
             The expression; None if the completion is free, or if it has to be: where a word begins with another one,
             as ``12`` with ``1``, vLLM may choose the shorter one and find no token to go on with.
         """
-        form = self._written(params.choices[0]) if params.choices and params.choices[0] is not None else None
-        return None if form is None else pattern(form)
+        return None if (form := self._form(params)) is None else pattern(form)
+
+    def _form(self, params: SamplingParams) -> Form | None:
+        """Form of one prompt's completions as vLLM gets it, None where they are free."""
+        return None if (form := params.forms(1)[0]) is None else self._written(form)
 
     @cached_property
     def spellings(self) -> Spellings:

@@ -71,11 +71,9 @@ class TransformersGenerator:
 
         Raises:
             ValueError: A prompt is empty, or it is a chat and the tokenizer has no chat template; a form holds the end
-                of sequence; there is not one seed, form or key for each prompt; or all prompts share one ``form``.
+                of sequence; or there is not one seed, form or key for each prompt.
         """
         params.check(len(prompts))
-        if params.form is not None:
-            raise ValueError("an engine reads `choices`: ask it through a ChatGenerator, which makes them of `form`")
         seed = int(np.random.default_rng().integers(2**63)) if params.seed is None else params.seed
         ids = [self.prompt_ids(prompt) for prompt in prompts]
         images = [prompt.images if isinstance(prompt, SeenPrompt) else () for prompt in prompts]
@@ -135,13 +133,12 @@ class TransformersGenerator:
 
     def _starts(self, params: SamplingParams, prompts: int) -> list[Place | None]:
         """First place of the form of each prompt, None for a free prompt; prompts often share a form."""
-        if not params.choices:
-            return [None] * prompts
+        forms = params.forms(prompts)
         known: dict[int, Place | None] = {id(None): None}
-        for form in params.choices:
+        for form in forms:
             if id(form) not in known and form is not None:
                 known[id(form)] = self._forms.start(form)
-        return [known[id(form)] for form in params.choices]
+        return [known[id(form)] for form in forms]
 
     def batches(self, params: SamplingParams) -> Batches:
         """Rule by which `generate` cuts prompts into batches.

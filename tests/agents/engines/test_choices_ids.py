@@ -329,7 +329,10 @@ def test_judgements_are_written_with_their_score_and_free_log_probabilities(kind
     tokenizer, model = make(kind)
     prompt = tokenizer.encode("find apple", add_special_tokens=False)
     params = SamplingParams(28, n=8, seed=3, choices=(fitted(JUDGEMENT, 28), None))
-    judged, free = TransformersGenerator(model, tokenizer).generate([prompt, prompt], params)
+    generator = TransformersGenerator(model, tokenizer)
+    judged, free = generator.generate([prompt, prompt], params)
+    (common,) = generator.generate([prompt], replace(params, choices=(), form=JUDGEMENT))
+    assert [answer.text for answer in common] == [answer.text for answer in judged]
     assert {parse_score(answer.text) for answer in judged} == {-1, 1}
     assert {answer.finish_reason for answer in judged} == {"stop"}
     assert {answer.allowed for answer in free} == {None}
