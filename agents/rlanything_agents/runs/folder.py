@@ -19,6 +19,7 @@ from typing import Any
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.manifest import damage, seal
 from rlanything_agents.runs.storage import RunFolderError, StorageError, replacing, storing, write_atomically
+from rlanything_task_pools.file import POOL_FILE
 
 __all__ = ["RunFolder", "RunFolderError", "StorageError", "write_atomically"]
 
@@ -45,7 +46,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.pool = path / "pool.sqlite"
+        self.pool = path / POOL_FILE
         self.metrics = path / "metrics.jsonl"
         self.report = path / "report.html"
         self.summary = path / "summary.json"

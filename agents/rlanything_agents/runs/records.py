@@ -47,7 +47,7 @@ class RecordHook(Hook):
         with self._folder.checkpoints.write(number) as scratch:
             self._learners.save(scratch)
             self._player.save(scratch)
-            self._pool.copy(scratch / "pool.sqlite")
+            self._pool.copy(scratch / self._folder.pool.name)
 
 
 class ServiceHook(Hook):

@@ -249,13 +249,13 @@ class Run:
         self.parts.learners.load(path)
         try:
             pool = TaskPool.open(self.folder.pool)
-            pool.restore(path / "pool.sqlite")
+            pool.restore(path / self.folder.pool.name)
         except (PoolError, sqlite3.DatabaseError):  # the pool is damaged or missing; its copy is not
             self._delete_pool()
             with storing(self.folder.pool):
-                shutil.copyfile(path / "pool.sqlite", self.folder.pool)
+                shutil.copyfile(path / self.folder.pool.name, self.folder.pool)
             pool = TaskPool.open(self.folder.pool)
-            pool.restore(path / "pool.sqlite")
+            pool.restore(path / self.folder.pool.name)
         self.folder.rewind(done)
         return done, pool, path
 

@@ -26,7 +26,7 @@ from rlanything_agents.runs.stored.values import mapping, readable
 from rlanything_agents.tools.benchmark.episode import Key, Result, is_count
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.benchmark.replay import Replay, ReplayWorld
-from rlanything_agents.tools.view.tasks import POOL, open_pool
+from rlanything_agents.tools.view.tasks import open_pool
 from rlanything_envs.views import get_view
 from rlanything_task_pools import Task, TaskPool, get_domain
 from rlanything_task_pools.panel import load_panel, panel_names
@@ -91,13 +91,13 @@ def tasks_of(folder: SafeFolder, panel: str | None, pool: Path | None) -> Iterat
     if panel is not None and pool is not None:
         raise BenchmarkError("give one of --panel and --pool")
     if pool is not None:
-        with TaskPool.open(pool / POOL if pool.is_dir() else pool) as opened:
+        with TaskPool.open(pool) as opened:
             yield opened.task
         return
     if panel is None and not folder.mark("benchmark.json")[1]:
         with open_pool(folder) as own:
             if own is None:
-                raise BenchmarkError(f"{folder.root} has no {POOL}: name the tasks with --panel or --pool")
+                raise BenchmarkError(f"{folder.root} has no task pool: name the tasks with --panel or --pool")
             yield own.task
         return
     if panel is None and (panel := folder.json("benchmark.json").get("panel")) not in panel_names():

@@ -22,6 +22,9 @@ from rlanything_agents.training.update import AT_SERVICE, OPTIMIZER
 from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.log import read_log
 from rlanything_envs.osworld.desktop.doctor import Finding
+from rlanything_task_pools import PoolError, TaskPool
+from rlanything_task_pools.file import POOL_FILE
+from rlanything_task_pools.verify import verify_pool
 from rlanything_verifiers.plain_file import read_plain
 
 __all__ = ["examine_run"]
@@ -65,7 +68,7 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
             whole.append(checkpoint)
     yield from _sampled(folder, whole)
     if folder.pool.exists():
-        yield from _pool(folder.pool, "pool.sqlite", proofs)
+        yield from _pool(folder.pool, POOL_FILE, proofs)
     yield _continuing(folder, config, rows)
 
 
@@ -194,7 +197,7 @@ def _prompts(path: Path) -> Iterator[Finding]:
 def _checkpoint(checkpoint: Path, *, proofs: bool) -> Iterator[Finding]:
     topic = f"checkpoints/{checkpoint.name}"
     found = list(_models(checkpoint, topic))
-    found += _pool(checkpoint / "pool.sqlite", f"{topic}/pool.sqlite", proofs)
+    found += _pool(checkpoint / POOL_FILE, f"{topic}/{POOL_FILE}", proofs)
     yield from _with_changes(checkpoint, topic, found, "")
 
 
@@ -289,11 +292,8 @@ def _weights(file: Path) -> int:
 
 def _pool(path: Path, topic: str, proofs: bool) -> Iterator[Finding]:
     """Check a copy of the pool, so that a running training is not blocked."""
-    from rlanything_task_pools import PoolError, TaskPool
-    from rlanything_task_pools.verify import verify_pool
-
     with tempfile.TemporaryDirectory() as scratch:
-        copy = Path(scratch) / "pool.sqlite"
+        copy = Path(scratch) / POOL_FILE
         try:
             _copied(path, copy)
             with TaskPool.open(copy) as pool:

@@ -15,8 +15,9 @@ from rlanything_agents.runs.stored import curves
 from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.tools.view import episodes
 from rlanything_agents.tools.view.overview import overview, run_line
-from rlanything_agents.tools.view.tasks import POOL, open_pool, pool_table, slot_tree
+from rlanything_agents.tools.view.tasks import open_pool, pool_table, slot_tree
 from rlanything_task_pools import UnknownName
+from rlanything_task_pools.file import POOL_FILE
 
 __all__ = ["RunView", "is_run"]
 
@@ -35,8 +36,8 @@ _WATCHED = (
     "summary.json",
     "trajectories",
     "stages",
-    POOL,
-    f"{POOL}-wal",
+    POOL_FILE,
+    f"{POOL_FILE}-wal",
 )
 _IMAGES = {b"RIFF": "image/webp", b"\x89PNG": "image/png"}
 MAX_IMAGE = 8 << 20
@@ -80,7 +81,7 @@ class RunView:
             case ["overview"]:
                 return _json(self._overview())
             case ["tasks"]:
-                return self._cached(name, (POOL, f"{POOL}-wal"), self._tasks)
+                return self._cached(name, (POOL_FILE, f"{POOL_FILE}-wal"), self._tasks)
             case ["slots", number] if _is_number(number):
                 with open_pool(self.folder) as pool:
                     if pool is None:

@@ -19,10 +19,10 @@ from rlanything_agents.tools.cli.pool_views import lineage_rows, slot_rows, word
 from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_task_pools import Event, OutcomeRecord, Task, TaskPool, Version, get_domain
 from rlanything_task_pools.errors import UnknownName
+from rlanything_task_pools.file import POOL_FILE
 
-__all__ = ["POOL", "open_pool", "pool_table", "slot_tree"]
+__all__ = ["open_pool", "pool_table", "slot_tree"]
 
-POOL = "pool.sqlite"
 PATIENCE = 200_000_000
 """Limit of SQLite instructions per connection: half a minute; a pool of 1,000 slots takes 1 % of it."""
 
@@ -61,20 +61,20 @@ def open_pool(folder: SafeFolder) -> Iterator[TaskPool | None]:
         RunFolderError: The file is no pool, or cannot be read.
     """
     try:
-        for name in (POOL, f"{POOL}-wal", f"{POOL}-shm"):
-            if name == POOL or (folder.root / name).is_symlink():
+        for name in (POOL_FILE, f"{POOL_FILE}-wal", f"{POOL_FILE}-shm"):
+            if name == POOL_FILE or (folder.root / name).is_symlink():
                 folder.open(name).close()
     except FileNotFoundError:
         yield None
         return
     try:
-        with _WatchedPool.open(folder.root / POOL, timeout=2.0) as pool, pool.snapshot():
+        with _WatchedPool.open(folder.root / POOL_FILE, timeout=2.0) as pool, pool.snapshot():
             yield pool
     except (RunFolderError, BenchmarkError):  # of who reads it
         raise
     except (ValueError, LookupError, TypeError, RecursionError, sqlite3.Error) as error:
         # Any error that reading a damaged file may raise.
-        raise RunFolderError(f"{POOL} cannot be read: {type(error).__name__}: {error}") from None
+        raise RunFolderError(f"{POOL_FILE} cannot be read: {type(error).__name__}: {error}") from None
 
 
 def pool_table(pool: TaskPool) -> dict[str, Any]:
