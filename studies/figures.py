@@ -18,8 +18,8 @@ COLOURS = ("#8c959f", "#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", "#d
 """The palette of Okabe and Ito (distinguishable without red and green), and two more."""
 GRID = 40
 """Maximum points of a mean curve."""
-NEARLY = 0.9
-"""Share of the longest run from which on a run counts as whole."""
+NEARLY = 0.75
+"""Least share of the longest run's steps of a whole run: runs of as many iterations differ by a tenth."""
 
 
 def colours_of(arms: Sequence[str]) -> dict[str, str]:

@@ -104,12 +104,12 @@ def test_tables_are_safe_in_markdown_and_latex() -> None:
 
 
 def test_curves_meet_where_all_whole_runs_were_measured() -> None:
-    common = common_curve({0: ([0, 10, 20], [0.0, 1.0, 2.0]), 1: ([2, 12, 19], [2.0, 12.0, 19.0]), 2: ([0, 5], [9, 9])})
+    common = common_curve({0: ([0, 10, 20], [0.0, 1.0, 2.0]), 1: ([2, 12, 17], [2.0, 12.0, 17.0]), 2: ([0, 5], [9, 9])})
     assert common is not None
     xs, ys = common
-    assert xs.tolist() == [2, 10.5, 19]
-    assert ys[0] == pytest.approx([0.2, 1.05, 1.9])
-    assert ys[1] == pytest.approx([2, 10.5, 19])
+    assert xs.tolist() == [2, 9.5, 17]
+    assert ys[0] == pytest.approx([0.2, 0.95, 1.7])
+    assert ys[1] == pytest.approx([2, 9.5, 17])
     assert len(ys) == 2  # the third run has just begun
     assert common_curve({0: ([], [])}) is None
 
