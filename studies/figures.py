@@ -18,8 +18,6 @@ COLOURS = ("#8c959f", "#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", "#d
 """The palette of Okabe and Ito (distinguishable without red and green), and two more."""
 GRID = 40
 """Maximum points of a mean curve."""
-NEARLY = 0.75
-"""Least share of the longest run's steps of a whole run: runs of as many iterations differ by a tenth."""
 
 
 def colours_of(arms: Sequence[str]) -> dict[str, str]:
@@ -32,8 +30,6 @@ def common_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Curves of several seeds at the same places: where all of them were measured, between their points by line.
 
-    A run that has not come near the end of the longest one is left out, so that it does not cut the others short.
-
     Args:
         curves: By seed, x ascending and y.
 
@@ -43,8 +39,6 @@ def common_curve(
     kept = [(np.asarray(x, float), np.asarray(y, float)) for x, y in curves.values() if len(x)]
     if not kept:
         return None
-    whole = NEARLY * max(x[-1] for x, _ in kept)
-    kept = [(x, y) for x, y in kept if x[-1] >= whole]
     first, last = max(x[0] for x, _ in kept), min(x[-1] for x, _ in kept)
     if last < first:
         return None
@@ -60,6 +54,8 @@ def draw_curves(
     smooth: int = 1,
 ) -> Any | None:
     """Mean over seeds and its 95 % band, for each arm; thin lines for single seeds when they are too few for a band.
+
+    A run that goes on is left out where another run of its arm has ended, so that it does not cut that one short.
 
     Args:
         curves: Rows of one regime, see `read_curves`.
@@ -79,8 +75,9 @@ def draw_curves(
     for axes, (metric, title) in zip(grid, charts, strict=False):
         of_metric = curves[curves.metric == metric]
         for arm in arms:
+            of_arm = of_metric[of_metric.arm == arm].sort_values("iteration")
             by_seed = {}
-            for seed, rows in of_metric[of_metric.arm == arm].sort_values("iteration").groupby("seed"):
+            for seed, rows in of_arm[of_arm.ended == of_arm.ended.any()].groupby("seed"):
                 dense = rows.iteration.diff().median() <= 1  # a panel's points are far between: a mean would bend them
                 values = rows.value.rolling(smooth if dense else 1, min_periods=1, center=True).mean()
                 by_seed[int(str(seed))] = (rows.env_steps.tolist(), values.tolist())

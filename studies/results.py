@@ -10,7 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.stored.curves import pick
-from studies.jobs import Key, stored_runs
+from studies.jobs import Key, has_ended, stored_runs
 from studies.plan import BEFORE
 
 __all__ = ["CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
@@ -92,15 +92,16 @@ def read_curves(study: Path) -> pd.DataFrame:
     """One row for each measured point of each run's curves, unfinished runs included.
 
     Returns:
-        Columns regime, arm, seed, iteration, env_steps (of all iterations up to this one), metric, value.
+        Columns regime, arm, seed, ended (whether the run has), iteration, env_steps (of all iterations up to this
+        one), metric, value.
     """
     rows = [
-        {**key._asdict(), **point}
+        {**key._asdict(), "ended": has_ended(folder), **point}
         for key, folder in stored_runs(study)
         if key.arm != BEFORE
         for point in _points(folder)
     ]
-    return pd.DataFrame(rows, columns=["regime", "arm", "seed", "iteration", "env_steps", "metric", "value"])
+    return pd.DataFrame(rows, columns=["regime", "arm", "seed", "ended", "iteration", "env_steps", "metric", "value"])
 
 
 def _points(folder: RunFolder) -> Iterator[dict[str, Any]]:

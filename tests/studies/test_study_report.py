@@ -103,15 +103,30 @@ def test_tables_are_safe_in_markdown_and_latex() -> None:
     assert r"a\_b $-$ c & 1 | 2 \\" in table.latex()
 
 
-def test_curves_meet_where_all_whole_runs_were_measured() -> None:
-    common = common_curve({0: ([0, 10, 20], [0.0, 1.0, 2.0]), 1: ([2, 12, 17], [2.0, 12.0, 17.0]), 2: ([0, 5], [9, 9])})
+def test_curves_meet_where_all_were_measured() -> None:
+    common = common_curve({0: ([0, 10, 20], [0.0, 1.0, 2.0]), 1: ([2, 12, 17], [2.0, 12.0, 17.0])})
     assert common is not None
     xs, ys = common
     assert xs.tolist() == [2, 9.5, 17]
     assert ys[0] == pytest.approx([0.2, 0.95, 1.7])
     assert ys[1] == pytest.approx([2, 9.5, 17])
-    assert len(ys) == 2  # the third run has just begun
     assert common_curve({0: ([], [])}) is None
+
+
+@pytest.mark.parametrize(("ended", "last"), [((True, False), 100.0), ((True, True), 20.0), ((False, False), 20.0)])
+def test_a_run_that_goes_on_does_not_cut_an_ended_one_short(ended: tuple[bool, bool], last: float) -> None:
+    lengths = (10, 2)
+    curves = pd.DataFrame(
+        [
+            {"metric": "success", "arm": "full", "seed": seed, "ended": ended[seed], "iteration": i}
+            | {"env_steps": 10 * i, "value": 0.5}
+            for seed, length in enumerate(lengths)
+            for i in range(1, length + 1)
+        ]
+    )
+    figure = draw_curves(curves, ["full"], [("success", "a")])
+    assert figure is not None
+    assert max(figure.axes[0].lines[0].get_xdata()) == last
 
 
 def test_everything_is_written(written: Write) -> None:
@@ -143,7 +158,8 @@ def test_points_far_between_are_not_averaged() -> None:
     rows = [("success", i, value) for i, value in dense] + [("panel", i, i / 100) for i in (0, 10, 20)]
     curves = pd.DataFrame(
         [
-            {"metric": metric, "arm": "full", "seed": 0, "iteration": i, "env_steps": 10 * i, "value": value}
+            {"metric": metric, "arm": "full", "seed": 0, "ended": True, "iteration": i}
+            | {"env_steps": 10 * i, "value": value}
             for metric, i, value in rows
         ]
     )
