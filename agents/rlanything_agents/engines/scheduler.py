@@ -1,16 +1,19 @@
-"""GPU scheduler: the engine that holds GPU memory in each phase of an iteration."""
+"""GPU scheduler: the engine that holds memory in each phase of an iteration."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 __all__ = ["GPUScheduler", "Sleeper"]
 
+_LIBC = ctypes.CDLL(None)
+
 
 @runtime_checkable
 class Sleeper(Protocol):
-    """Engine that can free its accelerator memory for a while."""
+    """Engine that can free memory for a while."""
 
     def sleep(self) -> None:
         """Free the memory; an engine that is asleep does nothing."""
@@ -25,12 +28,13 @@ class GPUScheduler:
     """Scheduler that keeps one engine awake at a time: the engine of the phase.
 
     An iteration has the phases rollouts, judging, rewriting and updates. At the beginning of a phase all other engines
-    go to sleep, and then the engine of the phase wakes. In a phase without an engine all sleep, and the trainers have
-    the memory. Two successive phases of the same engine cost nothing: it stays awake.
+    go to sleep, what this process has freed goes back to the system, and then the engine of the phase wakes. In a
+    phase without an engine all sleep, and the trainers have the memory. Two successive phases of the same engine cost
+    nothing: it stays awake.
 
     Args:
-        workers: Generator of each phase, or None. A generator without `Sleeper` (a module that is shared with its
-            trainer, a hosted service) is neither put to sleep nor woken. One engine may work in several phases.
+        workers: Generator of each phase, or None. A generator without `Sleeper` (a hosted service) is neither put to
+            sleep nor woken. One engine may work in several phases.
 
     Examples:
         >>> class Engine:
@@ -63,12 +67,14 @@ class GPUScheduler:
         """
         if phase not in self._workers:
             raise ValueError(f"there is no phase {phase!r}: {', '.join(self._workers)}")
-        self.now = None
+        before, self.now = self.now, None
         worker = self._workers[phase]
         # All others sleep before one wakes: two engines would not fit.
         for other in self._sleepers():
             if other is not worker:
                 other.sleep()
+        if phase != before:
+            _return_freed()
         if isinstance(worker, Sleeper):
             worker.wake()
         self.now = phase
@@ -89,3 +95,12 @@ class GPUScheduler:
     def _sleepers(self) -> list[Sleeper]:
         distinct = {id(worker): worker for worker in self._workers.values()}
         return [worker for worker in distinct.values() if isinstance(worker, Sleeper)]
+
+
+def _return_freed() -> None:
+    """Give the system the freed memory of this process, where its C library can (glibc).
+
+    Batches of every length leave holes between what is still used, which glibc keeps for itself.
+    """
+    if trim := getattr(_LIBC, "malloc_trim", None):
+        trim(0)

@@ -105,9 +105,16 @@ class TransformersGenerator:
             self.model.load_state_dict(source.state_dict())
         self.version, self._kept = version, None
 
-    def close(self) -> None:
+    def sleep(self) -> None:
         """Drop the cache of conversations; the model belongs to its owner."""
         self._kept = None
+
+    def wake(self) -> None:
+        """Do nothing: the next call reads its prompts whole."""
+
+    def close(self) -> None:
+        """See `sleep`."""
+        self.sleep()
 
     def text(self, ids: Sequence[int]) -> str:
         """Decode ids to text."""

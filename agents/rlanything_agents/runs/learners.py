@@ -15,7 +15,7 @@ from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.open import Serving, open_engine
-from rlanything_agents.engines.scheduler import GPUScheduler, Sleeper
+from rlanything_agents.engines.scheduler import GPUScheduler
 from rlanything_agents.engines.tinker import Adapter, TinkerService
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.pretrained import (
@@ -54,8 +54,8 @@ class Learners:
         judge: Learner of the reward model.
         actor: Policy that samples answers with the current weights.
         judge_model: Language model of the reward model, with the current weights.
-        scheduler: GPU scheduler: one engine is awake at a time, and none during an update. Where engines sleep, so does
-            the optimizer state of a model that is not being updated.
+        scheduler: GPU scheduler: one engine is awake at a time, and none during an update. Beside engines of vLLM the
+            optimizer state of a model that is not being updated sleeps too.
 
     Raises:
         CheckpointError: A checkpoint cannot be used.
@@ -82,9 +82,9 @@ class Learners:
         }
         self._served: dict[str, int] = {}
         self._kept: dict[Role, CopyWeights] = {}
-        sleepers = any(isinstance(engine, Sleeper) for engine in self._engines.values())
+        vllm = config.engine.kind in ("vllm", "vllm_server")
         phases: dict[str, object] = {
-            f"update of {role}": learner if sleepers else None for role, learner in self.both.items()
+            f"update of {role}": learner if vllm else None for role, learner in self.both.items()
         }
         phases.update(policy=self._engines["policy"], judge=self._engines["judge"])
         self.scheduler = GPUScheduler(phases)

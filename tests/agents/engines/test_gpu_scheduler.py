@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import platform
+import resource
+import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +17,7 @@ from small_models import WORDS, make_small, shake
 from stand_in_vllm import LLM
 
 from rlanything_agents.config.engine import EngineConfig
+from rlanything_agents.engines.cache import RaggedCache
 from rlanything_agents.engines.open import open_engine
 from rlanything_agents.engines.scheduler import GPUScheduler
 from rlanything_agents.engines.transformers import TransformersGenerator
@@ -73,11 +79,41 @@ def test_a_phase_that_there_is_not() -> None:
 
 
 def test_what_cannot_sleep_is_left_alone() -> None:
-    module = TransformersGenerator(make_small(), WORDS)
-    phases = GPUScheduler({"rollouts": module, "update": None})
+    phases = GPUScheduler({"rollouts": object(), "update": None})
     phases.enter("rollouts")
     phases.enter("update")
     phases.close()
+
+
+def test_conversations_are_held_during_rollouts_alone() -> None:
+    module = TransformersGenerator(make_small(), WORDS)
+    phases = GPUScheduler({"rollouts": module, "judge": None})
+    phases.enter("rollouts")
+    module.generate([[1, 5]], SamplingParams(2, keys=(0,), seed=1))
+    (cache,) = [weakref.ref(thing) for thing in gc.get_objects() if type(thing) is RaggedCache]
+    phases.enter("rollouts")
+    assert cache() is not None
+    phases.enter("judge")
+    gc.collect()
+    assert cache() is None
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has malloc_trim")
+def test_a_phase_gives_freed_memory_back_to_the_system() -> None:
+    phases = GPUScheduler({"rollouts": None, "judge": None})
+    phases.enter("rollouts")
+    blocks = [np.ones(10_000) for _ in range(4000)]  # 320 MB, each too small for a mapping of its own
+    held = blocks[::16]  # what is still used lies between what is not
+    del blocks
+    before = resident()
+    phases.enter("judge")
+    assert before - resident() > 200e6
+    assert all(block.all() for block in held)
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def test_an_iteration_on_one_gpu_that_holds_one_engine(engines: type[LLM], tmp_path: Path) -> None:
