@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from rlanything_agents.config import SmallConfig
 from rlanything_agents.models.small import small_model
@@ -21,3 +21,10 @@ def random_model(
             if weight.ndim == 2:
                 weight.mul_(spread / model.config.initializer_range)
     return model
+
+
+def random_llama(**settings: Any) -> LlamaForCausalLM:
+    """A small Llama in which two query heads share a key-value head; ``vocab_size`` is needed."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "initializer_range": 0.3}
+    return LlamaForCausalLM(LlamaConfig(num_attention_heads=4, num_key_value_heads=2, **sizes | settings)).eval()

@@ -1,6 +1,6 @@
 """What a study shows, from run folders of known content."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -113,16 +113,16 @@ def test_curves_meet_where_all_were_measured() -> None:
     assert common_curve({0: ([], [])}) is None
 
 
+def frame(rows: Iterable[tuple[str, int, bool, int, float]]) -> pd.DataFrame:
+    """Curves of an arm whose iterations have ten steps."""
+    curves = pd.DataFrame(rows, columns=["metric", "seed", "ended", "iteration", "value"])
+    return curves.assign(arm="full", env_steps=10 * curves.iteration)
+
+
 @pytest.mark.parametrize(("ended", "last"), [((True, False), 100.0), ((True, True), 20.0), ((False, False), 20.0)])
 def test_a_run_that_goes_on_does_not_cut_an_ended_one_short(ended: tuple[bool, bool], last: float) -> None:
-    lengths = (10, 2)
-    curves = pd.DataFrame(
-        [
-            {"metric": "success", "arm": "full", "seed": seed, "ended": ended[seed], "iteration": i}
-            | {"env_steps": 10 * i, "value": 0.5}
-            for seed, length in enumerate(lengths)
-            for i in range(1, length + 1)
-        ]
+    curves = frame(
+        ("success", seed, ended[seed], i, 0.5) for seed, length in enumerate((10, 2)) for i in range(1, length + 1)
     )
     figure = draw_curves(curves, ["full"], [("success", "a")])
     assert figure is not None
@@ -154,14 +154,9 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_points_far_between_are_not_averaged() -> None:
-    dense = [(i, float(i % 2)) for i in range(1, 21)]
-    rows = [("success", i, value) for i, value in dense] + [("panel", i, i / 100) for i in (0, 10, 20)]
-    curves = pd.DataFrame(
-        [
-            {"metric": metric, "arm": "full", "seed": 0, "ended": True, "iteration": i}
-            | {"env_steps": 10 * i, "value": value}
-            for metric, i, value in rows
-        ]
+    curves = frame(
+        [("success", 0, True, i, float(i % 2)) for i in range(1, 21)]
+        + [("panel", 0, True, i, i / 100) for i in (0, 10, 20)]
     )
     figure = draw_curves(curves, ["full"], [("success", "a"), ("panel", "b")], smooth=5)
     assert figure is not None

@@ -8,8 +8,6 @@ from typing import Any, Protocol, runtime_checkable
 
 __all__ = ["GPUScheduler", "Sleeper"]
 
-_LIBC = ctypes.CDLL(None)
-
 
 @runtime_checkable
 class Sleeper(Protocol):
@@ -29,8 +27,7 @@ class GPUScheduler:
 
     An iteration has the phases rollouts, judging, rewriting and updates. At the beginning of a phase all other engines
     go to sleep, what this process has freed goes back to the system, and then the engine of the phase wakes. In a
-    phase without an engine all sleep, and the trainers have the memory. Two successive phases of the same engine cost
-    nothing: it stays awake.
+    phase without an engine all sleep, and the trainers have the memory. An engine of two successive phases stays awake.
 
     Args:
         workers: Generator of each phase, or None. A generator without `Sleeper` (a hosted service) is neither put to
@@ -52,6 +49,7 @@ class GPUScheduler:
 
     def __init__(self, workers: Mapping[str, Any]) -> None:
         self._workers = dict(workers)
+        self._distinct = list({id(worker): worker for worker in workers.values()}.values())
         self.now: str | None = None
         """Current phase; None before the first one and after a failure."""
 
@@ -70,8 +68,8 @@ class GPUScheduler:
         before, self.now = self.now, None
         worker = self._workers[phase]
         # All others sleep before one wakes: two engines would not fit.
-        for other in self._sleepers():
-            if other is not worker:
+        for other in self._distinct:
+            if other is not worker and isinstance(other, Sleeper):
                 other.sleep()
         if phase != before:
             _return_freed()
@@ -83,7 +81,7 @@ class GPUScheduler:
         """Close every generator that can be closed, even if one of them fails; then raise the first failure."""
         self.now = None
         failures = []
-        for worker in {id(worker): worker for worker in self._workers.values()}.values():
+        for worker in self._distinct:
             try:
                 if hasattr(worker, "close"):
                     worker.close()
@@ -92,15 +90,8 @@ class GPUScheduler:
         if failures:
             raise failures[0]
 
-    def _sleepers(self) -> list[Sleeper]:
-        distinct = {id(worker): worker for worker in self._workers.values()}
-        return [worker for worker in distinct.values() if isinstance(worker, Sleeper)]
-
 
 def _return_freed() -> None:
-    """Give the system the freed memory of this process, where its C library can (glibc).
-
-    Batches of every length leave holes between what is still used, which glibc keeps for itself.
-    """
-    if trim := getattr(_LIBC, "malloc_trim", None):
+    """Give the system the freed memory between used blocks: glibc keeps it, and batches of all lengths leave much."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -61,7 +61,7 @@ class TransformersGenerator:
         self.version = 0
         self._end = tokenizer.eos_token_id
         self._forms = FormTokens(tokenizer)
-        self._text = lru_cache(maxsize=4096)(self._decode)  # short answers repeat
+        self._text = lru_cache(maxsize=4096)(lambda ids: str(tokenizer.decode(list(ids))))  # short answers repeat
         self._kept: _Kept | None = None
         reader = image_reader(model)
         self._sampled = None if reader is None else _all_but(reader.token_id, model)
@@ -112,16 +112,11 @@ class TransformersGenerator:
     def wake(self) -> None:
         """Do nothing: the next call reads its prompts whole."""
 
-    def close(self) -> None:
-        """See `sleep`."""
-        self.sleep()
+    close = sleep
 
     def text(self, ids: Sequence[int]) -> str:
         """Decode ids to text."""
         return self._text(tuple(ids))
-
-    def _decode(self, ids: tuple[int, ...]) -> str:
-        return str(self.tokenizer.decode(list(ids)))
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """Token ids of a prompt; a chat is rendered, ids are copied.
@@ -173,10 +168,8 @@ class TransformersGenerator:
 
     def _weights(self) -> tuple[tuple[int, int], ...]:
         """Fingerprint that changes when a trainer changes the weights, even without a call of `update_weights`."""
-        return tuple((weight.data_ptr(), -1 if weight.is_inference() else weight._version) for weight in self._all())
-
-    def _all(self) -> list[torch.Tensor]:
-        return list(self.model.parameters())
+        weights: Iterator[torch.Tensor] = self.model.parameters()
+        return tuple((one.data_ptr(), -1 if one.is_inference() else one._version) for one in weights)
 
 
 @dataclass(eq=False)
@@ -242,7 +235,7 @@ class _Draft:
         stop = self.params.stop
         if not stop:
             return False
-        tail = self.generator._decode(tuple(self.ids[-TAIL - max(len(text.encode()) for text in stop) :]))
+        tail = self.generator.tokenizer.decode(self.ids[-TAIL - max(len(text.encode()) for text in stop) :])
         return any(text in tail for text in stop)
 
     def completion(self, prompt: list[int], version: int) -> Completion:

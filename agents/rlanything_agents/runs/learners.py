@@ -12,7 +12,6 @@ from transformers import PreTrainedModel
 
 from rlanything_agents.config import CheckpointConfig, RunConfig, SharedConfig
 from rlanything_agents.config.seeds import seed_of
-from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.open import Serving, open_engine
 from rlanything_agents.engines.scheduler import GPUScheduler
@@ -83,9 +82,7 @@ class Learners:
         self._served: dict[str, int] = {}
         self._kept: dict[Role, CopyWeights] = {}
         vllm = config.engine.kind in ("vllm", "vllm_server")
-        phases: dict[str, object] = {
-            f"update of {role}": learner if vllm else None for role, learner in self.both.items()
-        }
+        phases: dict[str, object] = {f"update of {role}": one if vllm else None for role, one in self.both.items()}
         phases.update(policy=self._engines["policy"], judge=self._engines["judge"])
         self.scheduler = GPUScheduler(phases)
         for role, learner in self.both.items():
@@ -208,10 +205,7 @@ def _begin(
             bases[role] = load_base(checkpoints[role], templates[role].tokenizer, on_host=on_host)
     for role, base in bases.items():
         model = with_adapters(base, checkpoints[role], seed_of(config.seed, role, "weights"))
-        learners[role] = _learner(model, templates[role], trainers[role], seeds[role], checkpoints[role].max_tokens)
+        settings, tokenizer = trainers[role], templates[role].tokenizer
+        trainer = SampleTrainer(model, tokenizer, settings, seeds[role], checkpoints[role].max_tokens)
+        learners[role] = Learner(model, trainer, settings, tokenizer)
     return learners, checkpoints, templates
-
-
-def _learner(model: PreTrainedModel, template: ChatTemplate, config: TrainerConfig, seed: int, longest: int) -> Learner:
-    trainer = SampleTrainer(model, template.tokenizer, config, seed, longest)
-    return Learner(model, trainer, config, template.tokenizer)

@@ -12,9 +12,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from random_models import random_model
+from random_models import random_llama, random_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from rlanything_agents.engines import choices
 from rlanything_agents.engines import transformers as engine
@@ -76,20 +76,8 @@ def make(kind: str) -> tuple[PreTrainedTokenizerFast, PreTrainedModel]:
     tokenizer = word_level() if kind == "words" else byte_level()
     if kind != "llama":
         return tokenizer, random_model(tokenizer)
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        initializer_range=0.3,
-        pad_token_id=0,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    return tokenizer, LlamaForCausalLM(config).eval()
+    ends = {f"{end}_token_id": 0 for end in ("pad", "bos", "eos")}
+    return tokenizer, random_llama(vocab_size=len(tokenizer), **ends)
 
 
 def texts_of(form: Form) -> Iterator[tuple[str, ...]]:

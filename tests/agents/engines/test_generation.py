@@ -5,8 +5,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from random_models import random_model
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast, Qwen3ForCausalLM
+from random_models import random_llama, random_model
+from transformers import PreTrainedModel, PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from rlanything_agents.config import SmallConfig
 from rlanything_agents.engines.cache import RaggedCache, RaggedDecoder
@@ -34,26 +34,12 @@ def full_logprobs(model: PreTrainedModel, ids: list[int]) -> torch.Tensor:
         return model(torch.tensor([ids])).logits[0].log_softmax(-1)
 
 
-def two_head_llama() -> LlamaForCausalLM:
-    config = LlamaConfig(
-        vocab_size=64,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=64,
-        initializer_range=0.3,
-    )
-    torch.manual_seed(0)
-    return LlamaForCausalLM(config).eval()
-
-
 @pytest.mark.parametrize("architecture", ["qwen3", "llama"])
 @pytest.mark.parametrize("seed", range(4))
 def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
     model: Qwen3ForCausalLM, architecture: str, seed: int
 ) -> None:
-    network = model if architecture == "qwen3" else two_head_llama()
+    network = model if architecture == "qwen3" else random_llama(vocab_size=64)
     rng = np.random.default_rng(seed)
     texts = [rng.integers(0, 64, rng.integers(5, 60)).tolist() for _ in range(11)]
     position, rows = [0] * len(texts), list(range(len(texts)))  # rows[row] is the text behind a row of the cache

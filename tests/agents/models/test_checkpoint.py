@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import pre_tokenizers
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.engines.chat import ChatGenerator
@@ -21,6 +21,7 @@ from rlanything_agents.models import checkpoint, precision
 from rlanything_agents.models.checkpoint import PACKAGED, CheckpointError, Packaged, checkpoint_source, gguf_file
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.pretrained import load_model, load_template
+from rlanything_agents.models.template import ChatTemplate
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.llm.generator import SamplingParams
 
@@ -102,17 +103,23 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(tmp_path_factory.mktemp("gguf") / "Tiny.Q4_1.gguf")
 
 
-def test_a_gguf_file_is_a_checkpoint_like_any_other(file: Path, cache: Path) -> None:
-    config = CheckpointConfig(checkpoint=str(file), dtype="float32", max_tokens=8, context=256)
+def converted(config: CheckpointConfig, file: Path) -> tuple[ChatTemplate, PreTrainedModel, ChatGenerator]:
+    """Load a checkpoint of a GGUF file, which must have the logits of the file."""
     template = load_template(config)
     model = load_model(config, template.tokenizer, seed=0)
     own = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
-    ids = torch.tensor([template.prompt([{"role": "user", "content": "go to a cabinet"}])])
+    ids = torch.tensor([template.prompt([{"role": "user", "content": "go to cabinet 16 and open it"}])])
     with torch.no_grad():
         assert torch.equal(model(ids).logits, own(ids).logits)
-    assert template.decode(ids[0].tolist()).endswith("go to a cabinet<|im_end|>\n<|im_start|>assistant\n")
+    return template, model, ChatGenerator(TransformersGenerator(model, template.tokenizer), template)
+
+
+def test_a_gguf_file_is_a_checkpoint_like_any_other(file: Path, cache: Path) -> None:
+    config = CheckpointConfig(checkpoint=str(file), dtype="float32", max_tokens=8, context=256)
+    template, model, generator = converted(config, file)
+    text = template.decode(template.prompt([{"role": "user", "content": "go to a cabinet"}]))
+    assert text.endswith("go to a cabinet<|im_end|>\n<|im_start|>assistant\n")
     assert (template.tokenizer.eos_token, template.end_id, model.config.eos_token_id) == ("<|im_end|>", 2, 2)
-    generator = ChatGenerator(TransformersGenerator(model, template.tokenizer), template)
     ((answer,),) = generator.generate([[{"role": "user", "content": "hi"}]], SamplingParams(8, seed=0))
     assert answer.token_ids
     (folder,) = (found for found in (cache / "rlanything" / "checkpoints").iterdir() if found.is_dir())
@@ -250,16 +257,9 @@ def test_the_packaged_model_reads_and_writes_english(
     except MissingExtra as error:
         pytest.skip(str(error))
     config = CheckpointConfig(checkpoint=NAME, dtype="float32", max_tokens=40)
-    template = load_template(config)
-    model = load_model(config, template.tokenizer, seed=0)
-    own = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
-    ids = torch.tensor([template.prompt([{"role": "user", "content": "go to cabinet 16 and open it"}])])
-    with torch.no_grad():
-        assert torch.equal(model(ids).logits, own(ids).logits)
-    chats = [
-        [{"role": "user", "content": text}] for text in ("What is the capital of France?", "Write one line on the sea.")
-    ]
-    generator = ChatGenerator(TransformersGenerator(model, template.tokenizer), template)
+    _, _, generator = converted(config, source)
+    texts = ("What is the capital of France?", "Write one line on the sea.")
+    chats = [[{"role": "user", "content": text}] for text in texts]
     paris, sea = (answers[0].text for answers in generator.generate(chats, SamplingParams(40, top_k=1, seed=0)))
     assert "Paris" in paris
     words = sea.lower().split()

@@ -105,15 +105,24 @@ class Slow(gym.Wrapper[Any, Any, Any, Any]):
         return self.env.step(action)
 
 
-@pytest.mark.parametrize("way", ["apart", "lock step"])
-def test_an_episode_beyond_its_deadline_fails_by_its_own_steps(
-    untrained: Policy, served: Policy, envs: Envs, games: Games, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
-    clock = [0.0]
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that episodes and turns read."""
+    now = [0.0]
     for module in (episode, turns):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+@pytest.fixture(params=["apart", "lock step"])
+def playing(request: pytest.FixtureRequest, untrained: Policy, served: Policy) -> Policy:
+    return served if request.param == "apart" else untrained
+
+
+def test_an_episode_beyond_its_deadline_fails_by_its_own_steps(
+    playing: Policy, envs: Envs, games: Games, clock: list[float]
+) -> None:
     slow: Envs = [Slow(env, clock) for env in envs[:2]]
-    playing = served if way == "apart" else untrained
     (late,) = rollout(playing, slow[:1], games(1), max_steps=5, seed=0, deadline=25)
     assert (len(late.steps), late.outcome, late.error, late.late) == (3, -1, "", True)
     assert late.to_dict()["late"] is True
@@ -123,14 +132,9 @@ def test_an_episode_beyond_its_deadline_fails_by_its_own_steps(
     assert (len(free.steps), free.error, free.late) == (5, "", False)
 
 
-@pytest.mark.parametrize("way", ["apart", "lock step"])
 def test_an_episode_that_waited_beyond_its_deadline_has_no_outcome(
-    untrained: Policy, served: Policy, envs: Envs, games: Games, monkeypatch: pytest.MonkeyPatch, way: str
+    playing: Policy, envs: Envs, games: Games, clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = [0.0]
-    for module in (episode, turns):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    playing = served if way == "apart" else untrained
     generate = playing.engine.generate
 
     def slowly(*given: Any) -> Any:

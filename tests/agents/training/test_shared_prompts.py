@@ -4,6 +4,7 @@ import copy
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from peft import LoraConfig, get_peft_model
 from prompted_turns import episode_of
+from random_models import random_llama
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -38,16 +40,7 @@ from rlanything_agents.training.update import UpdateStats
 
 VOCAB, SIZES = trainers.VOCAB, {"vocab_size": trainers.VOCAB, "hidden_size": 64, "intermediate_size": 96}
 TOKENIZER = trainers.build_tokenizer()
-
-
-def build_llama(seed: int = 0) -> LlamaForCausalLM:
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        **SIZES, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, initializer_range=0.15
-    )
-    return LlamaForCausalLM(config).eval()
-
-
+build_llama = partial(random_llama, **SIZES, initializer_range=0.15)
 MODELS = {"qwen3": trainers.build_model, "llama": build_llama}
 
 

@@ -1,7 +1,7 @@
 """Blocks computed again for the backward pass: the same update, from less memory."""
 
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from random_models import random_model
 
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.models.small import word_tokenizer
@@ -14,17 +14,7 @@ WORDS = [f"w{number}" for number in range(20)]
 def updated(checkpointing: bool) -> tuple[dict[str, torch.Tensor], int]:
     """Weights after two updates, and how often the first block was computed."""
     tokenizer = word_tokenizer(WORDS)
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        intermediate_size=48,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    model = Qwen2ForCausalLM(config)
+    model = random_model(tokenizer, spread=0.02)
     calls = []
     model.model.layers[0].mlp.register_forward_pre_hook(lambda *_: calls.append(1))
     settings = TrainerConfig(learning_rate=1e-2, optimizer_steps=2, checkpointing=checkpointing)

@@ -87,11 +87,7 @@ WRONG: list[tuple[str, int, str]] = [
     (f"benchmark --agent python:nothing:Agent {PANEL}", 2, "No module named 'nothing'"),
     (f"benchmark --agent python:wrong_agent:Missing {PANEL}", 2, "has no attribute 'Missing'"),
     (f"benchmark --agent python:wrong_agent:text {PANEL}", 2, "is neither a function of messages nor a class"),
-    (
-        f"benchmark --agent python:wrong_agent:Fails {PANEL}",
-        2,
-        "wrong_agent.py, line 4: 'Fails' object",
-    ),
+    (f"benchmark --agent python:wrong_agent:Fails {PANEL}", 2, "wrong_agent.py, line 4: 'Fails' object"),
     (f"benchmark --agent python:wrong_agent:number {PANEL}", 2, "answered with int, expected a str"),
     (f"benchmark --agent python:no_syntax:Agent {PANEL}", 2, "no_syntax.py, line 1"),
     (f"benchmark --agent python:wrong_agent:refuses {PANEL}", 75, "nobody there"),
