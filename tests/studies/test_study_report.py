@@ -154,10 +154,8 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_points_far_between_are_not_averaged() -> None:
-    curves = frame(
-        [("success", 0, True, i, float(i % 2)) for i in range(1, 21)]
-        + [("panel", 0, True, i, i / 100) for i in (0, 10, 20)]
-    )
+    dense = [("success", 0, True, i, float(i % 2)) for i in range(1, 21)]
+    curves = frame([*dense, *(("panel", 0, True, i, i / 100) for i in (0, 10, 20))])
     figure = draw_curves(curves, ["full"], [("success", "a"), ("panel", "b")], smooth=5)
     assert figure is not None
     drawn = [list(axes.lines[0].get_ydata()) for axes in figure.axes[:2]]

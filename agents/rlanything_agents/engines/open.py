@@ -39,8 +39,8 @@ def open_engine(
     """Open a generator for a trained model; the caller closes it.
 
     Only `TransformersGenerator` samples from the module itself. The others sample from the weights of the last
-    `TextGenerator.update_weights`, or, before the first one, from the model's weights at their first use; they have
-    ``sleep`` and ``wake`` (see `rlanything_agents.engines.scheduler`).
+    `TextGenerator.update_weights`, or, before the first one, from the model's weights at their first use. All but
+    Tinker's have ``sleep`` and ``wake`` (see `rlanything_agents.engines.scheduler`).
 
     Args:
         config: Kind of the engine, and its settings.

@@ -38,9 +38,9 @@ class TransformersGenerator:
     """Generator that samples from a causal language model, which it shares with the trainer.
 
     All completions of a prompt share its cached keys and values. Between calls the generator keeps the cache of
-    conversations (``SamplingParams.keys``, with one completion per prompt) while the weights stay the same and the next
-    call continues them: the model reads only the new part of a prompt that begins with its conversation. A prompt with
-    images is read whole: with a window the first of its screens is another one in each turn.
+    conversations (``SamplingParams.keys``, with one completion per prompt) until `sleep`, while the weights stay the
+    same and the next call continues them: the model reads only the new part of a prompt that begins with its
+    conversation. A prompt with images is read whole: with a window the first of its screens changes in each turn.
 
     With ``SamplingParams.choices`` a forced token (the only allowed id) is written without the model, which reads it
     together with the next sampled token.

@@ -107,8 +107,7 @@ class Slow(gym.Wrapper[Any, Any, Any, Any]):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds that episodes and turns read."""
-    now = [0.0]
+    now = [0.0]  # seconds, which episodes and turns read
     for module in (episode, turns):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now
