@@ -57,10 +57,9 @@ class SamplingParams:
 
     Attributes:
         max_tokens: Maximum tokens per completion.
-        temperature: Divides the logits, positive.
+        temperature: Divides the logits; 0 takes the most probable token.
         top_p: Keep the most probable tokens that together reach this probability; 1 keeps all. Like the temperature it
             changes what is sampled, not the log-probabilities of a completion.
-        top_k: Keep this many most probable tokens; 0 keeps all.
         n: Completions per prompt.
         stop: Texts that end a completion and are cut off from its text (its tokens keep them).
         seed: Seed of the call; None draws one.
@@ -84,7 +83,6 @@ class SamplingParams:
     max_tokens: int
     temperature: float = 1.0
     top_p: float = 1.0
-    top_k: int = 0
     n: int = 1
     stop: tuple[str, ...] = ()
     seed: int | None = None
@@ -99,10 +97,9 @@ class SamplingParams:
     def __post_init__(self) -> None:
         checks = {
             "max_tokens": self.max_tokens >= 1,
-            "temperature": self.temperature > 0,
+            "temperature": self.temperature >= 0,
             "top_p": 0 < self.top_p <= 1,
-            "top_k": self.top_k >= 0,
-            "n": self.n >= 1,
+            "n": self.n == 1 or (self.n > 1 and self.temperature > 0),  # else all are equal
             "stop": all(self.stop),
             "first": self.first >= 0,
         }
@@ -167,7 +164,7 @@ class Completion:
         prompt_ids: Token ids of the prompt, or None where the generator does not return them.
         token_ids: Sampled token ids, the end of sequence included, or None.
         logprobs: Natural-log probability of each sampled token at temperature 1, over the allowed tokens where it was
-            constrained and over the whole vocabulary elsewhere (tokens that ``top_p`` and ``top_k`` left out included),
+            constrained and over the whole vocabulary elsewhere (tokens that ``top_p`` left out included),
             or None.
         weights_version: Version of the weights that sampled it, or None.
         error: The failure, where ``finish_reason`` is ``error``: of the infrastructure, never of the model.

@@ -227,8 +227,6 @@ def request(
         path = "/chat/completions"
         messages: Messages = prompt  # type: ignore[assignment]
         body["messages"] = [{name: for_services(value) for name, value in message.items()} for message in messages]
-    if params.top_k:
-        body["top_k"] = params.top_k
     if params.stop:
         body["stop"] = list(params.stop)
     if seed is not None:

@@ -59,7 +59,6 @@ def sample_tokens(
     choices: Sequence[tuple[int, ...] | None],
     uniform: np.ndarray,
     temperature: float,
-    top_k: int = 0,
     top_p: float = 1.0,
     masks: Sequence[np.ndarray | None] = (),
 ) -> tuple[list[int], list[float]]:
@@ -69,16 +68,15 @@ def sample_tokens(
         logits: float32 of shape (n, vocabulary).
         choices: Allowed ids of each row, or None for all.
         uniform: float64 of shape (n,) in [0, 1).
-        temperature: Divisor of the logits.
-        top_k: Number of most probable ids to sample from; 0 for all.
+        temperature: Divisor of the logits; 0 takes the most probable id, the first of equals.
         top_p: Probability that the most probable ids to sample from reach together, at this temperature and among those
-            that choices, masks and ``top_k`` leave; 1 for all.
+            that choices and masks leave; 1 for all.
         masks: For each row a bool array of shape (at most vocabulary,) of the ids to sample from, or None for all; for
             rows without choices. Empty if there are none.
 
     Returns:
-        n ids, and their log-probabilities at temperature 1 among the choices. Temperature, ``top_k``, ``top_p`` and
-        masks do not change these: a trainer scores a token among the choices, or else over the whole vocabulary, and
+        n ids, and their log-probabilities at temperature 1 among the choices. Temperature, ``top_p`` and masks do
+        not change these: a trainer scores a token among the choices, or else over the whole vocabulary, and
         cannot know what the sampler cut off.
     """
     free = np.array([choice is None for choice in choices], dtype=bool)
@@ -88,7 +86,7 @@ def sample_tokens(
         for rows in (np.flatnonzero(free), np.flatnonzero(~free)):
             part, some = logits[torch.from_numpy(rows).to(logits.device)], [choices[row] for row in rows.tolist()]
             own = [masks[row] for row in rows.tolist()] if masks else ()
-            tokens[rows], values[rows] = sample_tokens(part, some, uniform[rows], temperature, top_k, top_p, own)
+            tokens[rows], values[rows] = sample_tokens(part, some, uniform[rows], temperature, top_p, own)
         return tokens.tolist(), values.tolist()
     table = None if free.all() else _table(choices)  # type: ignore[arg-type]
     if table is not None:  # compute with the candidates only
@@ -97,18 +95,18 @@ def sample_tokens(
     logprobs = logits.log_softmax(-1)
     if table is None and any(mask is not None for mask in masks):
         logits = logits.masked_fill(torch.from_numpy(_excluded(masks, logits.shape[-1])).to(logits.device), -torch.inf)
-    cumulative = (_bar(logits, temperature, top_k, top_p).double() / temperature).softmax(-1).cumsum(-1)
-    threshold = torch.from_numpy(uniform).to(logits.device)[:, None] * cumulative[:, -1:]
-    places = (cumulative <= threshold).sum(-1, keepdim=True)
+    if temperature == 0:
+        places = logits.argmax(-1, keepdim=True)
+    else:
+        cumulative = (_bar(logits, temperature, top_p).double() / temperature).softmax(-1).cumsum(-1)
+        threshold = torch.from_numpy(uniform).to(logits.device)[:, None] * cumulative[:, -1:]
+        places = (cumulative <= threshold).sum(-1, keepdim=True)
     chosen = places if table is None else ids.expand(len(logits), -1).gather(1, places)
     return chosen[:, 0].tolist(), logprobs.gather(1, places)[:, 0].tolist()
 
 
-def _bar(logits: torch.Tensor, temperature: float, top_k: int, top_p: float) -> torch.Tensor:
-    """Logits of shape (n, candidates), with the ids that ``top_k`` and ``top_p`` exclude at minus infinity."""
-    if top_k and top_k < logits.shape[-1]:
-        least = logits.topk(top_k).values[:, -1:]
-        logits = logits.masked_fill(logits < least, float("-inf"))
+def _bar(logits: torch.Tensor, temperature: float, top_p: float) -> torch.Tensor:
+    """Logits of shape (n, candidates), with the ids that ``top_p`` excludes at minus infinity."""
     if top_p < 1:
         ordered, order = (logits / temperature).softmax(-1).sort(-1, descending=True)
         beyond = (ordered.cumsum(-1) - ordered) >= top_p

@@ -290,7 +290,6 @@ class TinkerGenerator:
             stop=[self._reader.end],
             temperature=params.temperature,
             top_p=params.top_p,
-            top_k=params.top_k or -1,
         )
         try:
             sent = sampler.sample(

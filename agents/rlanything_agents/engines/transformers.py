@@ -370,7 +370,6 @@ class _Batch:
                 [draft.choice for draft in live],
                 noise.draw(numbers),
                 params.temperature,
-                params.top_k,
                 params.top_p,
                 [draft.mask for draft in live],
             )

@@ -312,7 +312,6 @@ class VLLMGenerator:
             "max_tokens": params.max_tokens,
             "temperature": params.temperature,
             "top_p": params.top_p,
-            "top_k": params.top_k,
             "seed": params.seed,
             "stop": list(params.stop) or None,
             "stop_token_ids": [self._reader.end],

@@ -32,7 +32,7 @@ __all__ = ["GENERATE", "ServedGenerator", "ServedWeights", "VLLMClient", "Weight
 GENERATE = "/inference/v1/generate"
 """Endpoint for token ids with images; ``--enable-scale-out`` opens it."""
 
-_NEUTRAL = {"min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+_NEUTRAL = {"top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """Neutral parameters of each request; the server's defaults come from the checkpoint's ``generation_config.json``."""
 
 _MOST_BYTES = 64 * 2**20
@@ -161,7 +161,6 @@ class VLLMClient(OpenAIGenerator):
         model = self.served.mark if self.served.adapters else self.endpoint.model
         bias = banned(self._images) or {}
         fields: dict[str, Any] = {
-            "top_k": params.top_k,
             "logprobs": params.odds,
             "stop_token_ids": [self._reader.end],
             "ignore_eos": True,

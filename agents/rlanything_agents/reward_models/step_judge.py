@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
@@ -113,7 +113,7 @@ class StepJudge:
         self.max_tokens = max_tokens
 
     def judge(
-        self, trajectories: Sequence[Trajectory], *, votes: int, seed: int, temperature: float = 1.0, top_k: int = 0
+        self, trajectories: Sequence[Trajectory], *, votes: int, seed: int, temperature: float = 1.0
     ) -> list[list[StepVotes]]:
         """Votes on every step of every trajectory, in order.
 
@@ -121,14 +121,13 @@ class StepJudge:
             trajectories: Episodes to judge; the judge does not see their outcomes.
             votes: Samples per step.
             seed: Seed of the sampling.
-            temperature: Temperature of the sampling.
-            top_k: Sample from so many most probable tokens; 1 takes the most probable one, 0 all.
+            temperature: Temperature of the sampling; 0 takes the most probable tokens, and one vote.
 
         Raises:
             ValueError: The generator returns no token ids or log-probabilities.
             RunMustStop: The generator failed on every one of several steps.
         """
-        params = replace(self.params(votes=votes, seed=seed, temperature=temperature), top_k=top_k)
+        params = self.params(votes=votes, seed=seed, temperature=temperature)
         prompts = [prompt for trajectory in trajectories for prompt in self.queries(trajectory)]
         answers = self.generator.generate(list(prompts), params)
         steps = iter(self.votes(list(zip(prompts, answers, strict=True))))

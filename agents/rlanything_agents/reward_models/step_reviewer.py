@@ -168,7 +168,7 @@ class StepReviewer:
         shown = [stored_trajectory(record) for record in panel], [record["labels"] for record in panel]
         settings, seed = self.config.judge, seed_of(0, "judge panel")
         sampled = _judged(self.judge, *shown, votes=max(1, settings.votes), temperature=settings.temperature, seed=seed)
-        likeliest = _judged(self.judge, *shown, votes=1, temperature=1.0, seed=seed, top_k=1)
+        likeliest = _judged(self.judge, *shown, votes=1, temperature=0.0, seed=seed)
         limits = quality_intervals(*sampled, seed)
         if (best := quality_intervals(*likeliest, seed).get("process_balanced")) is not None:
             limits["likeliest"] = best
@@ -295,14 +295,13 @@ def _judged(
     votes: int,
     temperature: float,
     seed: int,
-    top_k: int = 0,
 ) -> tuple[list[np.ndarray], list[np.ndarray], list[int]]:
     """Scores, true labels and outcomes of the trajectories, as `judge_quality` takes them.
 
     Raises:
         RunMustStop: The judge's generator failed.
     """
-    judged = judge.judge(trajectories, votes=votes, seed=seed, temperature=temperature, top_k=top_k)
+    judged = judge.judge(trajectories, votes=votes, seed=seed, temperature=temperature)
     if error := next((step.error for steps in judged for step in steps if step.error), ""):
         raise RunMustStop(f"the reward model cannot be measured: {error}")
     outcomes = [int(t.outcome or 0) for t in trajectories]

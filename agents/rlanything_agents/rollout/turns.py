@@ -87,8 +87,7 @@ class Turns:
             return 0
         params = SamplingParams(
             renderer.limit,
-            temperature=self.temperature or 1.0,
-            top_k=0 if self.temperature else 1,
+            temperature=self.temperature,
             top_p=self.top_p,
             stop=self.stop,
             seeds=tuple(seed_of(self.seed, number, len(episode.steps)) for episode, _, number in live),

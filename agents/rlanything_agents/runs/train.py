@@ -244,18 +244,19 @@ class Run:
             tasks = self.parts.train_tasks("pool", self.config.curriculum.pool_size)
             return 0, TaskPool.create(self.folder.pool, tasks), None
         done, path = checkpoint
+        copy = path / self.folder.pool.name
         if damaged := self.folder.checkpoints.damaged():
             self._say(f"going on after iteration {done}, for a later checkpoint is damaged: {'; '.join(damaged)}")
         self.parts.learners.load(path)
         try:
             pool = TaskPool.open(self.folder.pool)
-            pool.restore(path / self.folder.pool.name)
+            pool.restore(copy)
         except (PoolError, sqlite3.DatabaseError):  # the pool is damaged or missing; its copy is not
             self._delete_pool()
             with storing(self.folder.pool):
-                shutil.copyfile(path / self.folder.pool.name, self.folder.pool)
+                shutil.copyfile(copy, self.folder.pool)
             pool = TaskPool.open(self.folder.pool)
-            pool.restore(path / self.folder.pool.name)
+            pool.restore(copy)
         self.folder.rewind(done)
         return done, pool, path
 

@@ -173,8 +173,8 @@ class Handler(BaseHTTPRequestHandler):
         if unknown := set(body) - set(FIELDS["CompletionRequest"]):
             raise TypeError(f"CompletionRequest has no {sorted(unknown)}")
         asked = DEFAULTS | {"n": 1, "seed": None, "stop": [], "logprobs": None, "ignore_eos": False} | body
-        assert asked["min_p"] == 0, "the defaults of the checkpoint were left in place"
-        assert asked["repetition_penalty"] == 1
+        kept = {name: asked[name] for name in DEFAULTS if name not in ("temperature", "top_p")}
+        assert kept == {"top_k": 0, "min_p": 0, "repetition_penalty": 1}, "the checkpoint's defaults were left in place"
         names = ("n", "temperature", "top_p", "top_k", "seed", "stop", "stop_token_ids", "ignore_eos", "max_tokens")
         params = SimpleNamespace(**{name: asked[name] for name in (*names, "logprobs")}, detokenize=True)
         given = asked.get("structured_outputs")

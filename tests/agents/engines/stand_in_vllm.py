@@ -254,7 +254,6 @@ class LLM:
             min(params.max_tokens, self.model_config.max_model_len - len(prompt)),
             temperature=params.temperature,
             top_p=params.top_p,
-            top_k=params.top_k or 0,
             n=params.n,
             stop=tuple(params.stop or ()),
             seed=params.seed,

@@ -218,11 +218,11 @@ def test_generator_scores_what_it_samples(model: Qwen3ForCausalLM, tokenizer: Pr
     assert [[c.token_ids for c in a] for a in whole] == [[c.token_ids for c in a] for a in answers]
 
 
-def test_generator_cuts_at_stop_texts_and_narrows_to_top_k(
+def test_generator_cuts_at_stop_texts_and_takes_the_most_probable(
     model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     generator = TransformersGenerator(model, tokenizer)
-    greedy = SamplingParams(max_tokens=5, top_k=1, seed=0)
+    greedy = SamplingParams(max_tokens=5, temperature=0, seed=0)
     ((completion,),) = generator.generate([[9, 10]], greedy)
     ids = [9, 10]
     for _ in completion.token_ids:
@@ -230,7 +230,7 @@ def test_generator_cuts_at_stop_texts_and_narrows_to_top_k(
     assert completion.token_ids == ids[2:]
     assert generator.generate([[9, 10]], SamplingParams(max_tokens=5, top_p=1e-6, seed=3)) == [[completion]]
     word = tokenizer.decode(completion.token_ids[1:2])
-    ((stopped,),) = generator.generate([[9, 10]], SamplingParams(max_tokens=5, top_k=1, seed=0, stop=(word,)))
+    ((stopped,),) = generator.generate([[9, 10]], SamplingParams(max_tokens=5, temperature=0, seed=0, stop=(word,)))
     assert stopped.finish_reason == "stop"
     assert word not in stopped.text
     assert len(stopped.token_ids) <= 2
@@ -292,7 +292,8 @@ def test_a_completion_ends_where_its_whole_text_has_a_stop_text(
 
 
 @pytest.mark.parametrize(
-    "bad", [{"max_tokens": 0}, {"temperature": 0.0}, {"top_p": 0.0}, {"top_k": -1}, {"n": 0}, {"stop": ("",)}]
+    "bad",
+    [{"max_tokens": 0}, {"temperature": -0.1}, {"top_p": 0.0}, {"n": 0}, {"n": 2, "temperature": 0}, {"stop": ("",)}],
 )
 def test_sampling_parameters_are_checked(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):

@@ -41,13 +41,13 @@ from rlanything_envs.llm import SamplingParams
 
 INSTALLED = Path(vllm.__file__).parents[1]
 GENERATION_CONFIG = {"eos_token_id": [6, 7], "temperature": 0.6, "top_k": 20, "top_p": 0.8, "repetition_penalty": 1.1}
-PARAMS = SamplingParams(9, temperature=0.7, top_p=0.9, top_k=3, n=2, stop=("w3",), seed=11)
+PARAMS = SamplingParams(9, temperature=0.7, top_p=0.9, n=2, stop=("w3",), seed=11)
 
 
 def _is_as_asked(params: Any, end: int) -> None:
     params.update_from_generation_config(GENERATION_CONFIG, 6)
     assert (params.n, params.max_tokens, params.seed, params.stop) == (2, 9, 11, ["w3"])
-    assert (params.temperature, params.top_p, params.top_k) == (0.7, 0.9, 3)
+    assert (params.temperature, params.top_p, params.top_k) == (0.7, 0.9, 0)
     assert (params.min_p, params.repetition_penalty) == (0, 1)
     assert (params.presence_penalty, params.frequency_penalty) == (0, 0)
     assert params.logprobs == 0

@@ -79,7 +79,7 @@ def test_concurrency_is_used_and_bounded_over_all_threads(service: Service) -> N
 
 
 def test_fields_of_the_request(service: Service) -> None:
-    params = SamplingParams(max_tokens=9, temperature=0.5, top_p=0.9, top_k=7, stop=("END",))
+    params = SamplingParams(max_tokens=9, temperature=0.5, top_p=0.9, stop=("END",))
     with OpenAIGenerator(service.endpoint()) as generator:
         generator.generate([chat("hi")], params)
     asked = service.asked[0]
@@ -90,7 +90,6 @@ def test_fields_of_the_request(service: Service) -> None:
         "max_tokens": 9,
         "temperature": 0.5,
         "top_p": 0.9,
-        "top_k": 7,
         "stop": ["END"],
     }
     assert asked.headers["accept-encoding"] == "identity"

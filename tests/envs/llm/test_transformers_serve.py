@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,8 +138,9 @@ def test_length_and_stop(endpoint: Endpoint) -> None:
 
 
 def test_what_it_does_not_understand_is_an_error_of_its_own(endpoint: Endpoint) -> None:
+    with OpenAIGenerator(replace(endpoint, extra={"top_k": 5}), retries=Retries(attempts=1)) as generator:
+        ((unknown,),) = generator.generate([chat("x")], SamplingParams(max_tokens=3))
     with OpenAIGenerator(endpoint, retries=Retries(attempts=1)) as generator:
-        ((unknown,),) = generator.generate([chat("x")], SamplingParams(max_tokens=3, top_k=5))
         ((ids,),) = generator.generate([[5, 6]], SamplingParams(max_tokens=3))
         ((fine,),) = generator.generate([chat("x")], SamplingParams(max_tokens=3))
     assert "top_k" in str(unknown.error)

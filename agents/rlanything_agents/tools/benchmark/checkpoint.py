@@ -160,11 +160,10 @@ class CheckpointAgent(Lockstep):
             prompts: Token ids of the chats, if they are known.
         """
         prompts = self.template.prompts(chats) if prompts is None else prompts
-        most, temperature = self.settings.answer_tokens, self.settings.temperature
+        most = self.settings.answer_tokens
         params = SamplingParams(
             most,
-            temperature=temperature or 1.0,
-            top_k=1 if temperature == 0 else 0,
+            temperature=self.settings.divisor,
             seeds=tuple(seeds),
             choices=tuple(None if form is None else fitted(form, most) for form in forms),
             keys=tuple(keys),

@@ -74,7 +74,6 @@ class ServiceAgent(Solo):
                 base_url=settings.base_url,
                 key_env=settings.key_env,
                 concurrency=256,  # ``parallel`` is the limit
-                extra={"temperature": 0} if settings.temperature == 0 else {},
             ),
             retries=retries,
             budget=Budget(max_dollars=settings.max_dollars, price=settings.price, spent=usage_of(log)),
@@ -115,7 +114,7 @@ class ServicePlayer(ChatPlayer):
         """
         params = SamplingParams(
             self._settings.answer_tokens,
-            temperature=self._settings.temperature or 1.0,  # the endpoint sends a 0
+            temperature=self._settings.divisor,
             seed=seed_of(self._seed, "turn", self._turns),
             form=self.form,
         )

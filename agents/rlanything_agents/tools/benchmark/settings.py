@@ -63,13 +63,17 @@ class ChatSettings:
 
     def sized(self, most: int) -> ChatSettings:
         """The settings with a number of tokens and a temperature: the given ones, else ``most`` and 1."""
-        temperature = 1.0 if self.temperature is None else self.temperature
-        return replace(self, max_tokens=self.max_tokens or most, temperature=temperature)
+        return replace(self, max_tokens=self.max_tokens or most, temperature=self.divisor)
 
     @property
     def answer_tokens(self) -> int:
         """``max_tokens`` of settings that are `sized`."""
         return MOST if self.max_tokens is None else self.max_tokens
+
+    @property
+    def divisor(self) -> float:
+        """``temperature``, 1 where it is None."""
+        return 1.0 if self.temperature is None else self.temperature
 
     def result_settings(self, agent: str, screens: bool = False) -> dict[str, Any]:
         """The settings that the results of an agent of this name depend on, with screenshots or without."""
