@@ -177,7 +177,7 @@ class StandInSampler:
         ids, logprobs = list[int](), list[float]()
         while len(ids) < params.max_tokens and not (ids and ids[-1] in params.stop):
             scores = self.model(torch.tensor([[*prompt, *ids]])).logits[0, -1].float()
-            shares = (scores / params.temperature).softmax(-1)
+            shares = (scores / (params.temperature or 1e-6)).softmax(-1)
             ids.append(int(torch.multinomial(shares, 1, generator=rng)))
             logprobs.append(float(scores.log_softmax(-1)[ids[-1]]))
         reason = "stop" if ids[-1] in params.stop else "length"

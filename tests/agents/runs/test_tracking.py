@@ -135,13 +135,8 @@ print(track(sys.argv[1].split(","), Path(sys.argv[2]), int(sys.argv[3]), int(sys
 
 def process(*words: str) -> str:
     """In a process of its own: these packages read their settings when they are imported, and keep threads."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=Path(__file__).parents[3],
-    )
+    command, env = [sys.executable, "-c", SCRIPT, *words], {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[3], env=env)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -3,6 +3,7 @@
 Then calling a step wrong is rewarded whatever it is; the votes come to agree, and there is no gradient out of it.
 """
 
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ TO_COLLAPSE = {
 def test_a_real_collapse_is_seen_stops_the_run_and_is_in_every_report(tmp_path: Path) -> None:
     config, folder = RunConfig.model_validate(TO_COLLAPSE), RunFolder(tmp_path / "collapse")
     watched = config.model_copy(update={"monitors": MonitorsConfig(stop=("judge_collapse",))})
-    with pytest.raises(RunStopped, match=r"stopped after iteration 5: .*no better than chance \(judge_collapse\)"):
+    with pytest.raises(RunStopped, match=r"stopped after iteration 5: .*no better than chance: .*\(judge_collapse\)"):
         train(watched, folder, Reporter.silent(), command="test")
     assert folder.checkpoints.latest() == (5, folder.checkpoints.path / "0005")
     page = folder.report.read_text()
@@ -54,13 +55,13 @@ def test_a_real_collapse_is_seen_stops_the_run_and_is_in_every_report(tmp_path: 
     assert last["feedback"]["mixed_rate"] < 0.02
     assert last["feedback"]["p_minus"] > 0.99, "every step is called wrong"
     told = " ".join(line for row in folder.rows() for line in row["alarms"].get("judge_collapse", []))
-    assert "there is nothing for it to learn from" in told
+    assert "it has nothing to learn from" in told
     health = {line["signature"]: line for line in summary["health"]}
     assert health["judge_collapse"]["when"] == "5-14"
     page = folder.report.read_text()
     assert "stopped after" not in page
     assert "<h2>Health</h2>" in page
-    assert health["judge_collapse"]["said"] in page
+    assert health["judge_collapse"]["said"] in unescape(page)
     result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["doctor", str(folder.path)])
     assert result.exit_code == 0, "sick, but whole"
     assert "iterations 5-14: judge_collapse" in result.stdout
