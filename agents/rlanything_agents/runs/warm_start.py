@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,7 +93,9 @@ def _train(parts: RunParts) -> dict[str, Any]:
         epochs = settings.epochs if role == "policy" else settings.judge_epochs
         result[f"{role}_losses"] = _fit(parts, role, learner, rows, epochs)
     for role, learner in _trained_learners(parts):
-        learner.save(parts.folder.folder("warm_start") / role)
+        shutil.rmtree(place := parts.folder.folder("warm_start") / role, ignore_errors=True)  # a save that was cut off
+        learner.save(place)
+    for role in ("policy", "judge"):
         _kept(parts, role).unlink(missing_ok=True)
     seconds = time.perf_counter() - start
     return {**result, "vocabulary": _fingerprint(parts), "seconds": seconds, **parts.learners.counted()}

@@ -51,6 +51,7 @@ def config(**changes: Any) -> RunConfig:
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warm start for all runs here."""
     path = tmp_path_factory.mktemp("runs") / "warm"
+    (RunFolder(path).folder("warm_start") / "policy" / "optimizer").mkdir(parents=True)  # of a save that was cut off
     warm_up(config(), RunFolder(path), Reporter.silent())
     return path
 
