@@ -95,17 +95,17 @@ class SamplingParams:
     odds: int = 0
 
     def __post_init__(self) -> None:
-        checks = {
-            "max_tokens": self.max_tokens >= 1,
-            "temperature": self.temperature >= 0,
-            "top_p": 0 < self.top_p <= 1,
-            "n": self.n == 1 or (self.n > 1 and self.temperature > 0),  # else all are equal
-            "stop": all(self.stop),
-            "first": self.first >= 0,
+        rules = {
+            "max_tokens": (self.max_tokens >= 1, "at least 1"),
+            "temperature": (self.temperature >= 0, "at least 0"),
+            "top_p": (0 < self.top_p <= 1, "above 0 and at most 1"),
+            "n": (self.n == 1 or (self.n > 1 and self.temperature > 0), "1, or more at a temperature above 0"),
+            "stop": (all(self.stop), "without an empty text"),
+            "first": (self.first >= 0, "at least 0"),
         }
-        for name, good in checks.items():
+        for name, (good, rule) in rules.items():
             if not good:
-                raise ValueError(f"SamplingParams.{name} is out of range: {getattr(self, name)}")
+                raise ValueError(f"SamplingParams.{name} must be {rule}, not {getattr(self, name)!r}")
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -13,30 +13,10 @@ from rlanything_task_pools.alfworld.household import ROOM_BASE, held_out, househ
 from rlanything_verifiers.alfworld import Goal, Scene
 
 OFFICIAL = {
-    "Kitchen": {
-        "receptacles": (22, 33, 51),
-        "things": (37, 45, 53),
-        "types": (21, 23, 27),
-        "doors": (8, 17, 27),
-    },
-    "LivingRoom": {
-        "receptacles": (8, 14, 27),
-        "things": (15, 20, 28),
-        "types": (9, 11, 14),
-        "doors": (0, 4, 12),
-    },
-    "Bedroom": {
-        "receptacles": (8, 14, 22),
-        "things": (20, 24, 29),
-        "types": (12, 13, 16),
-        "doors": (1, 5, 12),
-    },
-    "Bathroom": {
-        "receptacles": (10, 14, 18),
-        "things": (15, 18, 22),
-        "types": (10, 10, 12),
-        "doors": (1, 4, 8),
-    },
+    "Kitchen": {"receptacles": (22, 33, 51), "things": (37, 45, 53), "types": (21, 23, 27), "doors": (8, 17, 27)},
+    "LivingRoom": {"receptacles": (8, 14, 27), "things": (15, 20, 28), "types": (9, 11, 14), "doors": (0, 4, 12)},
+    "Bedroom": {"receptacles": (8, 14, 22), "things": (20, 24, 29), "types": (12, 13, 16), "doors": (1, 5, 12)},
+    "Bathroom": {"receptacles": (10, 14, 18), "things": (15, 18, 22), "types": (10, 10, 12), "doors": (1, 4, 8)},
 }
 """10th percentile, median and 90th percentile over the 4027 official games."""
 

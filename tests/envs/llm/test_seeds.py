@@ -1,6 +1,8 @@
-"""A seed for each prompt: what comes of a prompt depends on no other prompt of its call."""
+"""Sampling parameters: their ranges, and a seed for each prompt, which then depends on no other prompt of its call."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from scripted_service import Service, chat
@@ -29,3 +31,18 @@ def test_parameters_of_each_prompt() -> None:
     first, second = SamplingParams(8, seeds=(3, 4)).each(2)
     assert (first, second) == (SamplingParams(8, seed=3), SamplingParams(8, seed=4))
     assert prompt_key(chat("a"), first) == prompt_key(chat("a"), SamplingParams(8, seed=3))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "told"),
+    [
+        ("n", {"n": 0}, "1, or more"),
+        ("n", {"n": 2, "temperature": 0}, "1, or more at a temperature above 0, not 2"),
+        ("temperature", {"temperature": float("nan")}, "at least 0, not nan"),
+        ("top_p", {"top_p": 0}, "above 0 and at most 1, not 0"),
+        ("stop", {"stop": ("end", "")}, "without an empty text"),
+    ],
+)
+def test_a_parameter_out_of_range_is_named_with_its_rule(name: str, wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=rf"SamplingParams\.{name} must be .*{told}"):
+        SamplingParams(8, **wrong)
