@@ -1,6 +1,6 @@
 """`inspect eval` on a pinned panel.
 
-    pip install ".[train]" inspect-ai
+    pip install . inspect-ai
     inspect eval examples/inspect_panel.py -T panel=alfworld-easy -T limit=8 --model openai/gpt-5
     inspect view
 
