@@ -131,12 +131,5 @@ def _lines(words: list[str]) -> str:
     return "".join(f" {word}" if word in DIGITS else f"\n{name_of(word)}" for word in words).strip()
 
 
-VIEW = View(
-    "short",
-    read,
-    write,
-    words=WORDS,
-    arguments={"max_turns": 1, "reward": "fraction"},
-    wrapper=ShortCoding,
-)
+VIEW = View("short", read, write, words=WORDS, arguments={"max_turns": 1, "reward": "fraction"}, wrapper=ShortCoding)
 """The short view of coding: programs on one list, one try."""

@@ -36,10 +36,7 @@ class StepJudge(Protocol):
         ...
 
 
-class AdaptiveDifficulty(
-    gym.Wrapper[Any, Any, Any, Any],
-    gym.utils.RecordConstructorArgs,
-):
+class AdaptiveDifficulty(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Plays the tasks of a pool and adapts their difficulty to the agent.
 
     Each `reset` continues a group of `rollouts` finished episodes of one task, or begins the next group. When a group

@@ -153,10 +153,10 @@ class RunConfig(Section):
     policy_trainer: TrainerConfig = TrainerConfig(
         learning_rate=3e-4, betas=(0.9, 0.99), warmup_updates=3, schedule="linear"
     )
-    """Without ``learning_rate``: 3e-4 for a small model, 1e-6 for all weights of a checkpoint (as published), 1e-5 for
-    its adapters."""
+    """Keys that are left out have these values, but ``learning_rate``: 3e-4 for a small model, 1e-6 for all weights of
+    a checkpoint (as published), 1e-5 for its adapters."""
     judge_trainer: TrainerConfig = TrainerConfig(learning_rate=2e-4)
-    """As ``policy_trainer``; 2e-4 for a small model where the section is left out."""
+    """As ``policy_trainer``; the learning rate of a small model is 2e-4."""
     large_rates: bool = False
     """Allow learning rates of a checkpoint above twenty times its defaults; without it they are an error."""
     curriculum: CurriculumConfig = CurriculumConfig()
@@ -202,14 +202,9 @@ class RunConfig(Section):
         return train and self.judge.votes > 0
 
     @property
-    def votes_wanted(self) -> bool:
-        """Whether an update of the policy or of the reward model depends on votes."""
-        return self.feedback.reads_votes or self.judge_learns
-
-    @property
     def queries_judge(self) -> bool:
-        """Whether the run queries the reward model."""
-        return self.votes_wanted and self.judge.votes > 0
+        """Whether the run queries the reward model: an update of the policy or of the reward model depends on votes."""
+        return (self.feedback.reads_votes or self.judge_learns) and self.judge.votes > 0
 
     @property
     def summariser(self) -> Literal["rewriter", "judge", "scripted"]:
@@ -224,15 +219,16 @@ class RunConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _rates_are_those_of_the_kind_of_model(cls, tree: Any) -> Any:
+    def _updates_keep_their_defaults(cls, tree: Any) -> Any:
+        """Keys that a trainer's section leaves out are those of the section's default, the rate that of the model."""
         if not isinstance(tree, Mapping):
             return tree
         found = dict(tree)
         for key, trainer in TRAINERS.items():
-            rate, given = usual_rate(tree.get(key)), tree.get(trainer)
-            if rate is not None and (given is None or (isinstance(given, Mapping) and "learning_rate" not in given)):
-                base = cls.model_fields[trainer].default.model_dump() if given is None else given
-                found[trainer] = {**base, "learning_rate": rate}
+            given, rate = tree.get(trainer), usual_rate(tree.get(key))
+            if given is None or isinstance(given, Mapping):
+                usual = {} if rate is None else {"learning_rate": rate}
+                found[trainer] = cls.model_fields[trainer].default.model_dump() | usual | dict(given or {})
         return found
 
     @model_validator(mode="before")

@@ -18,14 +18,7 @@ from numpy.typing import ArrayLike
 from rlanything_agents.config.feedback import CREDITS
 from rlanything_agents.feedback.arrays import Floats
 
-__all__ = [
-    "CreditRule",
-    "credit_rule",
-    "environment_rewards",
-    "potential_votes",
-    "return_to_go",
-    "vote",
-]
+__all__ = ["CreditRule", "credit_rule", "environment_rewards", "potential_votes", "return_to_go", "vote"]
 
 CreditRule: TypeAlias = Callable[[Floats, float], Floats]
 

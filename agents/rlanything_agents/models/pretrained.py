@@ -33,12 +33,7 @@ from rlanything_agents.models.checkpoint import (
     check_bitsandbytes,
     checkpoint_source,
 )
-from rlanything_agents.models.image_reader import (
-    ImageReader,
-    image_reader,
-    sees,
-    vision_weights,
-)
+from rlanything_agents.models.image_reader import ImageReader, image_reader, sees, vision_weights
 from rlanything_agents.models.precision import precision_of
 from rlanything_agents.models.template import ChatTemplate
 from rlanything_envs.errors import MissingExtra

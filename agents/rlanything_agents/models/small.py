@@ -28,14 +28,7 @@ from rlanything_agents.config import AnyModel, CheckpointConfig, SmallConfig
 from rlanything_agents.config.model import MAX_ANSWER
 from rlanything_agents.models.image_reader import ImageReader
 
-__all__ = [
-    "MAX_POSITIONS",
-    "as_checkpoint",
-    "make_seeing_model",
-    "make_small_model",
-    "small_model",
-    "word_tokenizer",
-]
+__all__ = ["MAX_POSITIONS", "as_checkpoint", "make_seeing_model", "make_small_model", "small_model", "word_tokenizer"]
 
 PAD, UNK = "<pad>", "<unk>"
 VIDEO = "<|video_pad|>"

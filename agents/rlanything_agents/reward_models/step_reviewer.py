@@ -71,12 +71,7 @@ class StepReviewer:
         Measure("judge, votes that cannot be read", "unparsable", -1),
     )
 
-    def __init__(
-        self,
-        config: RunConfig,
-        judge: StepJudge,
-        true_labels: TrueLabels,
-    ) -> None:
+    def __init__(self, config: RunConfig, judge: StepJudge, true_labels: TrueLabels) -> None:
         self.config = config
         self.judge = judge
         self.true_labels = true_labels

@@ -16,7 +16,7 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.config.feedback import CRITIC, WITHOUT_VOTES
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.feedback import format_advantages
-from rlanything_agents.feedback.arrays import Floats, mean_of
+from rlanything_agents.feedback.arrays import ZERO, Floats, mean_of
 from rlanything_agents.feedback.pooled import pooled_baselines
 from rlanything_agents.feedback.unit_tests import (
     UnitTestFeedback,
@@ -139,7 +139,7 @@ class UnitTestReviewer:
     def params(self, iteration: int) -> SamplingParams:
         """Sampling parameters of the tests."""
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
-        return self.writer.params(tests=settings.votes, seed=seed, temperature=settings.temperature)
+        return self.writer.params(tests=max(1, settings.votes), seed=seed, temperature=settings.temperature)
 
     def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Prompt]:
         """One prompt for the task; none for a group whose tests would have no effect."""
@@ -163,7 +163,7 @@ class UnitTestReviewer:
 
     def _is_queried(self, group: Sequence[Trajectory]) -> bool:
         """Whether tests are written for a group; without a correct program they get no reward."""
-        if not self.config.votes_wanted:
+        if not self.config.queries_judge:
             return False
         wanted = self.config.judge.scope == "all" or self.config.feedback.lam > 0
         # Answers without a form may be unreadable, which teaches the format where no program is correct.
@@ -185,7 +185,8 @@ class UnitTestReviewer:
         ]
         if self.config.feedback.baseline == "pooled":
             baselines = pooled_baselines([found.rewards for found in feedback])
-            policies = [np.nan_to_num(found.rewards - mean) for found, mean in zip(feedback, baselines, strict=True)]
+            gains = [np.nan_to_num(found.rewards - mean) for found, mean in zip(feedback, baselines, strict=True)]
+            policies = [np.where(np.abs(each) < ZERO, 0.0, each) for each in gains]
             feedback = [
                 replace(found, policy=policy, policy_kept=bool(policy.any()))
                 for found, policy in zip(feedback, policies, strict=True)

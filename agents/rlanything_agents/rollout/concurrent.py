@@ -69,7 +69,9 @@ def play_concurrently(
     stepping, stop, failures = threading.Semaphore(threads), threading.Event(), _Failures()
 
     def play(env: gym.Env[Any, Any], number: int) -> None:
-        episode = episodes[number] = Episode(env, tasks[number], tags[number], turns.policy.renderer, turns.stop)
+        episode = episodes[number] = Episode(
+            env, tasks[number], tags[number], turns.policy.renderer, turns.stop, number
+        )
         with stepping:
             episode.reset()
         for _ in range(max_steps):

@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 
 from rlanything_agents.rollout.renderer import Renderer
+from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.rollout.trajectory import PromptedTurn, Step, Trajectory, is_free, outcome_of
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.generator import Completion, SeenPrompt
@@ -39,6 +40,8 @@ class Episode:
     renderer: Renderer
     stop: tuple[str, ...] = ()
     """Texts that end an answer."""
+    number: int = 0
+    """Number of the episode within its rollout."""
     since: float = 0.0
     """When it began, on the clock of `time.monotonic`."""
     worked: float = 0.0
@@ -69,6 +72,8 @@ class Episode:
     def reset(self) -> None:
         """Begin the episode on its task."""
         self.since = time.monotonic()
+        if isinstance(self.env, Screens):
+            self.env.episode = self.number
         try:
             observation, self.info = self.env.reset(options={"task": self.task})
         except INFRASTRUCTURE as error:

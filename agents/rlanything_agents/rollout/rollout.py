@@ -89,8 +89,8 @@ def rollout(
         return [episode.trajectory() for episode in episodes]
     for at in range(0, len(tasks), len(envs)):
         episodes = [
-            Episode(env, task, tag, policy.renderer, stop)
-            for env, task, tag in zip(envs, tasks[at:], names[at:], strict=False)
+            Episode(env, task, tag, policy.renderer, stop, number)
+            for number, (env, task, tag) in enumerate(zip(envs, tasks[at:], names[at:], strict=False), at)
         ]
         with _pool(threads) as pool:
             _play(turns, at, episodes, max_steps, pool, progress)
@@ -143,7 +143,7 @@ def _play_in_turn(
     with ThreadPoolExecutor(threads, "environment") as pool:
         while True:
             for env, number in zip(free, waiting, strict=False):
-                episode = episodes[number] = Episode(env, tasks[number], names[number], renderer, turns.stop)
+                episode = episodes[number] = Episode(env, tasks[number], names[number], renderer, turns.stop, number)
                 pending[pool.submit(episode.reset)] = number
             free = []
             if not pending:

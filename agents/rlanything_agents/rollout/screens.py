@@ -28,18 +28,23 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
     An episode has a picture for each turn, the screen on which the action was decided with marks where it clicked,
     and one of its end. The picture is that of the observation, where there is one, else what ``render`` draws, else the
     desktop's; environments without all three have none.
+
+    Attributes:
+        episode: Number of the episode that the next ``reset`` begins.
     """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
-        self._episodes: list[list[bytes]] = []
+        self.episode = 0
+        self._episodes: dict[int, list[bytes]] = {}
+        self._pictures: list[bytes] | None = None
         self._clicks = ClickFinder(env)
         self._shown: np.ndarray[Any, Any] | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         self._keep()
-        self._episodes.append([])
+        self._pictures = self._episodes[self.episode] = []
         observation, info = self.env.reset(seed=seed, options=options)
         self._clicks.reset()
         self._shown = self._look(observation)
@@ -52,16 +57,19 @@ class Screens(gym.Wrapper[Any, Any, Any, Any]):
         self._shown = self._look(result[0])
         return result
 
-    def take(self) -> list[dict[int, bytes]]:
-        """Return and drop the pictures since the last call: WebP files by the number of the turn, for each episode."""
+    def take(self) -> dict[int, dict[int, bytes]]:
+        """Return and drop the pictures since the last call: WebP files by the numbers of the episode and the turn."""
         self._keep()
-        episodes, self._episodes = self._episodes, []
-        return [{number: picture for number, picture in enumerate(each) if picture} for each in episodes]
+        episodes, self._episodes, self._pictures = self._episodes, {}, None
+        return {
+            episode: {turn: picture for turn, picture in enumerate(pictures) if picture}
+            for episode, pictures in episodes.items()
+        }
 
     def _keep(self, clicks: Sequence[Click] = ()) -> None:
         """Add the screen that is shown to the episode under way, if there is one."""
-        if self._episodes:
-            self._episodes[-1].append(b"" if self._shown is None else _packed(mark_clicks(self._shown, clicks)))
+        if self._pictures is not None:
+            self._pictures.append(b"" if self._shown is None else _packed(mark_clicks(self._shown, clicks)))
         self._shown = None
 
     def _look(self, observation: Any) -> np.ndarray[Any, Any] | None:

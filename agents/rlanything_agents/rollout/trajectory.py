@@ -43,12 +43,7 @@ class Step:
 
     def record(self) -> dict[str, Any]:
         """The turn in the record of an episode, without its judgements and raw texts."""
-        return {
-            "thought": self.thought,
-            "action": self.action,
-            "observation": self.full,
-            "command": self.command,
-        }
+        return {"thought": self.thought, "action": self.action, "observation": self.full, "command": self.command}
 
 
 @dataclass(frozen=True, slots=True)

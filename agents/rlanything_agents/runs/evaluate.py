@@ -131,6 +131,9 @@ class Evaluation:
 
 def _evaluation_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the first evaluation of given weights depends on."""
-    evaluation = {k: v for k, v in config["evaluation"].items() if k not in ("every", "every_episodes")}
-    judge = {k: config["judge"].get(k) for k in ("votes", "temperature")}
-    return {"evaluation": evaluation, "judge": judge, "constrained": config["rollout"]["constrained"]}
+    return {
+        "evaluation": {k: v for k, v in config["evaluation"].items() if k not in ("every", "every_episodes")},
+        "environment": config["environment"],
+        "rollout": [config["rollout"].get(k) for k in ("top_p", "stop", "constrained", "history", "deadline")],
+        "judge": [config["judge"].get(k) for k in ("votes", "answers", "temperature", "constrained")],
+    }

@@ -101,8 +101,7 @@ class ScreenHook(Hook):
 def store_screens(envs: Sequence[gym.Env[Any, Any]], folder: Path) -> None:
     """Write the pictures of an iteration as ``EPISODE-TURN.webp``, both counted from 0; the last one is of the end.
 
-    A rollout plays episode ``e`` in environment ``e % len(envs)``. A write error, such as a full disk, is logged as a
-    warning and does not end the run.
+    A write error, such as a full disk, is logged as a warning and does not end the run.
 
     Args:
         envs: All environments of the rollout; those without `Screens` have no pictures.
@@ -110,11 +109,10 @@ def store_screens(envs: Sequence[gym.Env[Any, Any]], folder: Path) -> None:
     """
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        for number, env in enumerate(envs):
-            for played, pictures in enumerate(env.take() if isinstance(env, Screens) else []):
+        for env in envs:
+            for episode, pictures in (env.take() if isinstance(env, Screens) else {}).items():
                 for turn, picture in pictures.items():
                     folder.mkdir(parents=True, exist_ok=True)
-                    name = f"{number + played * len(envs):04d}-{turn:03d}.webp"
-                    (folder / name).write_bytes(picture)
+                    (folder / f"{episode:04d}-{turn:03d}.webp").write_bytes(picture)
     except OSError as error:
         _log.warning("screens of %s are not complete: %s", folder, error)

@@ -51,6 +51,9 @@ def _adopt(parts: RunParts, source: RunFolder) -> None:
         raise RunFolderError(
             f"warm_start.reuse: the run in {source.path} has another {', '.join(different)}: make these sections alike"
         )
+    taught = theirs["judge"].get("answers", "votes")
+    if parts.config.judge.answers != taught and "judge" in dict(_trained_learners(parts)):
+        raise RunFolderError(f"warm_start.reuse: the reward model in {source.path} was taught judge.answers {taught}")
     result = source.stage("warm_start")
     if result is not None and result.get("vocabulary") != _fingerprint(parts):
         raise RunFolderError(

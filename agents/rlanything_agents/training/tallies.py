@@ -23,13 +23,7 @@ class Tallies:
         self._update, self._sampler = torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)
         self._farthest = torch.zeros(1)
 
-    def add(
-        self,
-        weights: torch.Tensor,
-        kl: torch.Tensor,
-        clipped: torch.Tensor,
-        entropy: torch.Tensor,
-    ) -> None:
+    def add(self, weights: torch.Tensor, kl: torch.Tensor, clipped: torch.Tensor, entropy: torch.Tensor) -> None:
         """Add the tokens of a forward pass; all tensors have the same shape."""
         self._update += _sums(weights, kl, clipped, entropy)
 

@@ -118,7 +118,7 @@ class TinkerTrainer:
     sharded = False
 
     def __init__(self, adapter: Adapter, config: TrainerConfig, seed: int = 0, longest: int = 512) -> None:
-        self.adapter, self.config, self.updates = adapter, config, 0
+        self.adapter, self.config, self.updates, self._unchecked = adapter, config, 0, True
         self._seed, self._longest = seed, longest
         self._averages: bool | None = None
 
@@ -143,7 +143,7 @@ class TinkerTrainer:
         Raises:
             TrainingError: A token id is outside the vocabulary, was chosen from a set of allowed ids, or an image is in
                 a prompt.
-            RunMustStop: At the first update a token has a probability by the sampler that is more than
+            RunMustStop: At the run's first optimizer step a token has a probability by the sampler that is more than
                 `MOST_SAMPLER_RATIO` times that by the trainer, or less than one over that; no weight has changed.
             ServiceFailed: The service failed, or returned what is no log-probability of each token.
         """
@@ -169,8 +169,9 @@ class TinkerTrainer:
                 loss += self._loss(row, new, tallies) / divisor
                 if not steps and not config.recomputes:  # no step was taken yet: the sampler had these weights
                     tallies.compare(row.of(row.sample.weights), new, row.of(row.sample.logprobs))
-            if not self.updates and not steps:
+            if self._unchecked:
                 self._check_sampler(tallies.farthest())
+                self._unchecked = False
             steps.append((loss, self._step(rate * config.learning_rate)))
         self.updates += 1
         return UpdateStats.of_steps(samples, steps, start, **tallies.means())
@@ -239,7 +240,7 @@ class TinkerTrainer:
                 "checkpoint, or set engine.kind to that of the run"
             ) from error
         self.adapter.restore(path)
-        self.updates = updates
+        self.updates, self._unchecked = updates, not updates
 
     def rest(self) -> None:
         """Do nothing: the state is at the service."""

@@ -114,7 +114,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self.remove_callback(PrinterCallback)
         self.sample_config = config
         self._seed, self._longest = seed, longest
-        self.updates = 0
+        self.updates, self._unchecked = 0, True
         self._rate = 1.0
         self._batches: list[tuple[list[Sample], float]] = []
         self._before: list[MicroBatch] = []
@@ -140,7 +140,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
 
         Raises:
             TrainingError: A token id is outside the vocabulary.
-            RunMustStop: At the first update a token has a probability by the sampler that is more than
+            RunMustStop: At the run's first optimizer step a token has a probability by the sampler that is more than
                 `MOST_SAMPLER_RATIO` times that by the trainer, or less than one over that; no weight has
                 changed.
             TrainingError: The loss or the gradient is not finite.
@@ -205,9 +205,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         Raises:
             ValueError: It is the state of another model.
         """
-        self.updates = int(state["updates"])
-        self.optimizer = None
+        self.updates, self.optimizer = int(state["updates"]), None
         if len(state) > 1:
+            self._unchecked = False
             self.create_optimizer()
             restore(self.model, self._plain_optimizer(), state)
 
@@ -235,6 +235,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         if self.accelerator.is_fsdp2:
             self._to_shard = folder  # each process reads its part when the model is sharded
             self.updates, self.optimizer = int(read_state(folder, only="updates")["updates"]), None
+            self._unchecked = not self.updates
             return
         try:
             self.load_state_dict(read_state(folder))
@@ -359,8 +360,9 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         if self._keeps_masters and self.args.world_size > 1:
             average_gradients(self.model)
         # All processes stop together: otherwise the others would wait for the one that stopped.
-        if not self.updates and not self._steps:
+        if self._unchecked:
             self._check_sampler()
+            self._unchecked = False
         if not torch.isfinite(self.accelerator.reduce(loss, reduction="sum")):
             raise TrainingError(
                 f"the loss is {loss.item()} in {self._place()}: "
@@ -369,7 +371,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         return loss
 
     def _check_sampler(self) -> None:
-        """Check that the samples of the first optimizer step have the sampler's probabilities, up to rounding.
+        """Check that the samples of a step have the sampler's probabilities, up to rounding.
 
         Raises:
             RunMustStop: They have not.

@@ -42,10 +42,7 @@ def _row(row: dict[str, Any], name: str, prompt: str) -> dict[str, Any]:
     }
 
 
-_SERVERS = {
-    "resources_servers/rlanything": "TextServer",
-    "responses_api_agents/rlanything_agent": "TextAgent",
-}
+_SERVERS = {"resources_servers/rlanything": "TextServer", "responses_api_agents/rlanything_agent": "TextAgent"}
 """Folders of the servers below that of `write_servers`, and the class of each."""
 _OURS = (
     *_SERVERS,
@@ -149,9 +146,7 @@ def _configuration(
                     "resources_server": {"type": "resources_servers", "name": name},
                     "model_server": {"type": "responses_api_models", "name": "policy_model"},
                     "max_steps": max_steps,
-                    "datasets": [
-                        {"name": name, "type": "example", "jsonl_fpath": str(data.relative_to(folder))},
-                    ],
+                    "datasets": [{"name": name, "type": "example", "jsonl_fpath": str(data.relative_to(folder))}],
                 }
             }
         },

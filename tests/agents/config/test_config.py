@@ -129,22 +129,21 @@ def test_the_budget_is_used_up_by_whatever_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "votes", "asked"),
+    ("changes", "asked"),
     [
-        ({}, False, False),
-        ({"judge": {"train": True}}, True, True),
-        ({"judge": {"train": True, "votes": 0}}, False, False),
-        ({"feedback": "masked"}, True, True),
-        ({"feedback": "masked", "judge": {"train": False}}, True, True),
-        ({"feedback": "masked", "judge": {"votes": 0}}, True, False),
-        ({"feedback": "critic"}, True, True),
-        ({"feedback": "pooled"}, False, False),
-        ({"feedback": {"credit": "gigpo"}}, False, False),
+        ({}, False),
+        ({"judge": {"train": True}}, True),
+        ({"judge": {"train": True, "votes": 0}}, False),
+        ({"feedback": "masked"}, True),
+        ({"feedback": "masked", "judge": {"train": False}}, True),
+        ({"feedback": "masked", "judge": {"votes": 0}}, False),
+        ({"feedback": "critic"}, True),
+        ({"feedback": "pooled"}, False),
+        ({"feedback": {"credit": "gigpo"}}, False),
     ],
 )
-def test_who_is_asked_for_votes(changes: dict[str, object], votes: bool, asked: bool) -> None:
-    config = RunConfig.model_validate({"name": "a", **changes})
-    assert (config.votes_wanted, config.queries_judge) == (votes, asked)
+def test_who_is_asked_for_votes(changes: dict[str, object], asked: bool) -> None:
+    assert RunConfig.model_validate({"name": "a", **changes}).queries_judge == asked
 
 
 ALL, ADAPTED = {"checkpoint": "a/b"}, {"checkpoint": "a/b", "lora": {}}
@@ -168,8 +167,8 @@ def test_rates_are_those_of_the_kind_of_model(tree: dict[str, Any], policy: floa
     config = RunConfig.model_validate({"name": "a", **tree})
     assert (config.policy_trainer.learning_rate, config.judge_trainer.learning_rate) == (policy, judge)
     assert RunConfig.model_validate(config.model_dump(mode="json")) == config
-    if "policy_trainer" not in tree:
-        assert (config.policy_trainer.betas, config.policy_trainer.warmup_updates) == ((0.9, 0.99), 3)
+    kept = config.policy_trainer
+    assert (kept.betas, kept.warmup_updates, kept.schedule) == ((0.9, 0.99), 3, "linear"), "one key drops no other"
 
 
 @pytest.mark.parametrize(

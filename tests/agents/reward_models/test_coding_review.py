@@ -262,6 +262,17 @@ def test_groups_without_a_correct_program_need_no_tests(task: Task, played: list
     lost, won = ask(sparing, assignments, [played[1:3], played[:2]])
     assert (len(lost.tests), len(won.tests)) == (0, 4)
     assert not sparing.review([lost, won]).feedback[0].judge.size
+    (unread,) = ask(reviewer(judge={"votes": 0}, feedback="masked"), assignments[:1], [played])
+    assert not unread.tests, "a reward model without votes is not asked"
+
+
+def test_rounding_is_no_advantage(group: ProgramGroup) -> None:
+    alike = [
+        dataclasses.replace(group, trajectories=[dataclasses.replace(t, score=score) for t in group.trajectories])
+        for score in (0.7, 0.6)
+    ]
+    review = reviewer(feedback="pooled").review(alike)
+    assert [found.policy_kept for found in review.feedback] == [False, False]
 
 
 def test_a_generated_task_in_the_short_view() -> None:

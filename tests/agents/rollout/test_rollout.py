@@ -15,6 +15,7 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.feedback.metrics import action_shares
 from rlanything_agents.rollout.renderer import Turn
 from rlanything_agents.rollout.rollout import Policy, rollout
+from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample, trajectory_samples, transcript_sample
 from rlanything_agents.training.trainer import SampleTrainer
@@ -329,11 +330,14 @@ def test_few_environments_play_in_turn_and_wait_for_no_other(untrained: Policy, 
         if sum(ended) == 6:
             over.set()
 
-    slow = [Waiting(envs[0], over), envs[1]]
+    slow = [Screens(Waiting(envs[0], over)), Screens(envs[1])]
     played = rollout(untrained, slow, tasks, max_steps=3, seed=3, first=2, threads=2, progress=progress)
     assert [t.steps for t in played] == [t.steps for t in expected]
     assert [t.completion_ids for t in played] == [t.completion_ids for t in expected]
     assert sum(ended) == 7
+    assert [list(env.take()) for env in slow] == [[0], [1, 2, 3, 4, 5, 6]], (
+        "pictures are of the episode of their number"
+    )
 
 
 def test_in_turn_a_failure_ends_its_own_episode_and_misuse_is_raised(

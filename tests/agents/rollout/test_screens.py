@@ -29,15 +29,18 @@ def test_pictures_are_the_screens_on_which_actions_were_decided_and_the_last() -
     for key in ("a", "b"):
         env.step(f"pyautogui.press('{key}')")
         wanted.append(env.render())
+    env.episode = 5
     env.reset(seed=1)
-    first, second = env.take()
+    taken = env.take()
+    assert list(taken) == [0, 5]
+    first, second = taken.values()
     assert (list(first), list(second)) == ([0, 1, 2], [0])
     for content, frame in zip(first.values(), wanted, strict=True):
         picture = Image.open(io.BytesIO(content))
         assert (picture.format, picture.width) == ("WEBP", WIDTH)
         small = np.asarray(Image.fromarray(np.asarray(frame)).resize(picture.size), np.float64)
         assert np.abs(np.asarray(picture.convert("RGB"), np.float64) - small).mean() < 4
-    assert env.take() == []
+    assert env.take() == {}
 
 
 def test_an_environment_without_a_screen_is_refused(tmp_path: Path) -> None:
@@ -46,9 +49,9 @@ def test_an_environment_without_a_screen_is_refused(tmp_path: Path) -> None:
 
 
 def test_files_are_named_after_the_episodes_of_the_rollout(tmp_path: Path) -> None:
-    """Two environments play three episodes: the first plays 0 and 2, the second, which keeps nothing, plays 1."""
     watched, other = Screens(desktop()), desktop()
-    for seed in (0, 1):
+    for seed, episode in enumerate((0, 2)):
+        watched.episode = episode
         watched.reset(seed=seed)
         for _ in range(seed + 1):
             watched.step("WAIT")

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from rlanything_agents.config import RunConfig
 from rlanything_agents.domains.alfworld.labels import step_labels
 from rlanything_agents.reward_models.step_judge import StepJudge
+from rlanything_agents.runs.evaluate import _evaluation_settings
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.runs.train import train, warm_up
@@ -130,10 +131,26 @@ def test_panels_that_differ_are_played_again(warm: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    "changes",
+    [
+        {"environment": {"hints": True}},
+        {"rollout": {"top_p": 0.7}},
+        {"rollout": {"history": 1}},
+        {"judge": {"answers": "forecasts"}},
+        {"judge": {"constrained": False}},
+    ],
+)
+def test_an_evaluation_depends_on_how_models_answer(changes: dict[str, Any]) -> None:
+    ours, theirs = (_evaluation_settings(each.model_dump(mode="json")) for each in (config(), config(**changes)))
+    assert ours != theirs
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"policy": {"layers": 2}}, "another policy"),
         ({"warm_start": {"reuse": "absent"}}, "absent is not a run folder"),
+        ({"judge": {"answers": "forecasts", "votes": 1}}, r"was taught judge\.answers votes"),
     ],
 )
 def test_a_warm_start_that_does_not_fit_is_refused(

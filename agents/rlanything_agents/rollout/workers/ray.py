@@ -78,12 +78,7 @@ class RayWorkers:
         models: Policy and reward model.
     """
 
-    def __init__(
-        self,
-        config: RunConfig,
-        settings: WorkersConfig,
-        models: Models,
-    ) -> None:
+    def __init__(self, config: RunConfig, settings: WorkersConfig, models: Models) -> None:
         self._settings, self._models = settings, models
         self.judge = settings.judge
         """Process that queries the reward model, as in ``workers.judge``. It may change between iterations, but to
@@ -103,12 +98,7 @@ class RayWorkers:
 
     @classmethod
     @contextmanager
-    def open(
-        cls,
-        config: RunConfig,
-        settings: WorkersConfig,
-        models: Models,
-    ) -> Iterator[RayWorkers]:
+    def open(cls, config: RunConfig, settings: WorkersConfig, models: Models) -> Iterator[RayWorkers]:
         """Open workers for the time of a run; if this process already uses Ray, that is used and left running.
 
         Raises:

@@ -40,10 +40,7 @@ CHARTS: tuple[Chart, ...] = (
         "Actions of the policy",
         "share of turns",
         "share",
-        (
-            ("actions.readable", "readable", "blue"),
-            ("actions.admissible", "admissible", "green"),
-        ),
+        (("actions.readable", "readable", "blue"), ("actions.admissible", "admissible", "green")),
     ),
     (
         "Tasks rewritten",

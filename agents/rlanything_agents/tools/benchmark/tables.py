@@ -120,7 +120,7 @@ def row_of(results: Sequence[Result], price: Price | None) -> dict[str, Any]:
 
 
 def _over_tasks(rates: Sequence[float], episodes: int) -> dict[str, float]:
-    """Wilson interval of the success rate with correlated episodes within tasks.
+    """Mean success rate of the tasks, and its Wilson interval with correlated episodes within tasks.
 
     The effective number of episodes is the one whose binomial variance equals the variance seen between tasks: at least
     one per task, at most all.
@@ -133,7 +133,7 @@ def _over_tasks(rates: Sequence[float], episodes: int) -> dict[str, float]:
     spread = statistics.variance(rates) / n if n > 1 else math.inf
     within = rate * (1 - rate)
     size = min(max(within / spread, n), episodes) if spread else (episodes if within else n)
-    return dict(zip(("low", "high"), wilson(rate * size, size), strict=True))
+    return dict(zip(("rate", "low", "high"), (rate, *wilson(rate * size, size)), strict=True))
 
 
 def _tasks(panel: Panel, results: Mapping[Key, Result], broken: Sequence[Result]) -> list[dict[str, Any]]:

@@ -71,7 +71,7 @@ class RecordedConversation(Conversation):
 
     def _write(self, **end: Any) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        for pictures in self._screens.take():
+        for pictures in self._screens.take().values():
             for number, picture in pictures.items():
                 (self._folder / f"{self._name}-{number:03d}.webp").write_bytes(picture)
         kept = self._folder / f"{self._name}.results.gz"

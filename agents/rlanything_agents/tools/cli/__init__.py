@@ -49,10 +49,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     serve,
     view,
 )
-GROUPS: dict[str, typer.Typer] = {
-    "desktop": desktop.app,
-    "pool": pool.app,
-}
+GROUPS: dict[str, typer.Typer] = {"desktop": desktop.app, "pool": pool.app}
 
 
 def _version(wanted: bool) -> None:

@@ -15,11 +15,7 @@ __all__ = ["compare"]
 Folder = Annotated[Path, typer.Argument(help="Benchmark folder, or its results.json.")]
 
 
-def compare(
-    one: Folder,
-    other: Folder,
-    as_json: AsJson = False,
-) -> None:
+def compare(one: Folder, other: Folder, as_json: AsJson = False) -> None:
     """Compare two agents on the same panel: the second one minus the first, paired by task.
 
     Differences have 95 % bootstrap intervals over tasks; p is that of McNemar's exact test.

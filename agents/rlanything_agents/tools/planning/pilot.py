@@ -115,7 +115,7 @@ def _pilot(config: RunConfig, most: Mapping[str, int]) -> RunConfig:
             "judge_episodes": min(most["judge_episodes"], evaluation.judge_episodes),
             "every": None,
         },
-        "curriculum": {"rewriter": "scripted", "llm": None},
+        "curriculum": {"rewriter": "scripted", "llm": None, "summariser": None},
         "monitors": {"stop": []},
     }
     settings: dict[str, Any] = config.model_dump(mode="json", exclude_unset=True)

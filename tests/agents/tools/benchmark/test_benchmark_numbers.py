@@ -108,6 +108,9 @@ def test_episodes_of_one_task_are_no_independent_ones() -> None:
     assert (certain["low"], certain["high"]) == pytest.approx((0.5101, 1.0), abs=1e-4), "Wilson for 4 of 4"
     independent = summary_of(panel_of(["a"] * 4), [[1, -1, 1, -1]] * 4)["total"]
     assert (independent["low"], independent["high"]) == pytest.approx((0.2800, 0.7200), abs=1e-4), "Wilson for 8 of 16"
+    uneven = summary_of(panel_of(["a"] * 8), [[1] * 8] * 6 + [[-1] + [None] * 7] * 2)["total"]
+    assert uneven["rate"] == 0.75, "the mean over tasks, as `compare` has it, and not that of 48 of 50 episodes"
+    assert uneven["low"] < uneven["rate"] < uneven["high"]
 
 
 @pytest.mark.parametrize("trials", [1, 2, 7, 96, 2048])

@@ -94,6 +94,13 @@ def test_the_pilot_says_how_long_each_part_of_a_run_takes(feedback: str) -> None
     assert re.fullmatch(rf"about {part} \(warm start {part}, evaluations {part}, iterations {part}\)", str(took))
 
 
+def test_the_pilot_has_its_own_summariser() -> None:
+    llm = {"base_url": "http://localhost:8000/v1", "model": "m"}
+    curriculum = {"rewriter": "llm", "llm": llm, "summariser": "rewriter"}
+    small = pilot._pilot(RunConfig.model_validate({**SMALL, "curriculum": curriculum}), pilot.SIZES)
+    assert small.summariser == "scripted"
+
+
 @pytest.mark.slow
 def test_the_pilot_plays_with_pretrained_models(tmp_path: Path) -> None:
     folder = str(checkpoint("qwen2.5", tmp_path / "model"))
