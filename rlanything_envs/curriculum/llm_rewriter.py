@@ -38,7 +38,7 @@ MAX_OBJECTS = 200
 
 CUT = "the answer ends within a JSON object: it was cut off at its limit of tokens, or a bracket is missing"
 
-_FENCE = re.compile(r"```[ \t]*(?:json|JSON)?[ \t]*\r?\n(.*?)```", re.DOTALL)
+_FENCE = re.compile(r"```[ \t]*+(?:json|JSON)?[ \t]*+\r?\n(.*?)```", re.DOTALL)
 
 
 class LLMRewriter:

@@ -7,7 +7,7 @@ every further request is raised, and it carries the completions so far.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from rlanything_envs.llm.generator import Completion
 
@@ -105,7 +105,7 @@ class RequestFailed(RuntimeError):
 
 _RETRIED: frozenset[Failure] = frozenset(("ServerBusy", "ConnectionLost", "TimedOut", "MalformedAnswer"))
 _CHARGED: frozenset[Failure] = frozenset(("TimedOut", "MalformedAnswer", "AnswerTooLarge"))
-_OUTAGES = frozenset((EndpointRefused.__name__, *get_args(Failure))) - {"RequestRejected", "PromptTooLong"}
+_OUTAGES = frozenset((EndpointRefused.__name__, *_RETRIED))
 
 
 def is_outage(error: str | None) -> bool:

@@ -48,7 +48,9 @@ Prompt = Messages | list[int] | SeenPrompt
 """A chat, or the token ids of a prompt, with its images where it has some."""
 
 
-_OF_PROMPTS = ("n", "seeds", "choices", "form", "schema", "keys", "first", "odds")
+PER_PROMPT = ("seeds", "choices", "keys")
+"""Sampling parameters with one entry for each prompt of a call."""
+_OF_PROMPTS = (*PER_PROMPT, "n", "form", "schema", "first", "odds")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,9 @@ _HEADER = re.compile(
 )
 _BEARER = re.compile(r"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{8,}")
 # Prefixes of keys; a length of sixteen characters distinguishes them from ordinary hyphenated words.
-_PREFIXED = re.compile(r"\b(?:sk|pk|rk|hf|gsk|ghp|gho|ghs|xai|nvapi|AKIA|AIza)[-_]?(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{16,}")
+_PREFIXED = re.compile(
+    r"\b(?:sk|pk|rk|hf|gsk|gh[pos]|xai|nvapi|AKIA|AIza)[-_]?(?=[A-Za-z_-]{0,200}\d)[A-Za-z0-9_-]{16,}"
+)
 
 _NAMES = re.compile(r"(?i)\A(?:proxy-)?(?:authorization|x-api-key|api[-_]?key|access[-_]?token|cookie)\Z")
 

@@ -237,7 +237,7 @@ class OpenAIGenerator:
         key, first = batch.numbered[at]
         seed = None if params.seed is None else wire.sample_seed(key, first + missing[0])
         path, body = self._request(prompt, params, n, seed)
-        structured = next((name for name in wire.STRUCTURED if name in body), "")
+        structured = next((name for name in wire.STRUCTURED if name in body and name not in self.endpoint.extra), "")
         most = Usage(wire.prompt_tokens(prompt), params.max_tokens * n, estimated=True)
         loop, spent = asyncio.get_running_loop(), Usage()
         await self._reserve(most)
@@ -269,7 +269,11 @@ class OpenAIGenerator:
                 break
             logger.info("%r, prompt %d: %s), again in %.1f s", self, at, given_up, wait)
             await asyncio.sleep(wait)
-            await self._reserve(most)
+            try:
+                await self._reserve(most)
+            except GenerationStopped as halt:  # what was spent so far is recorded
+                batch.halt = batch.halt or halt
+                break
         lost = wire.Choice("", "error", f"{given_up})")
         return _Result((lost,) * n, spent, attempt, loop.time() - start, structured, failure=f"{given_up})")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused, RunMustStop, is_outage
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import PER_PROMPT, Completion, Prompt, SamplingParams, TextGenerator
 
 __all__ = ["OnFailure", "PatientGenerator", "Served"]
 
@@ -44,7 +44,7 @@ class PatientGenerator:
       request and not of every request of an iteration.
     - ``stop``: the run ends.
 
-    Other failures are passed on unchanged: a rejected prompt, a malformed answer, an exhausted budget. Safe to use from
+    Other failures are passed on unchanged: a rejected prompt, an endless answer, an exhausted budget. Safe to use from
     several threads.
 
     Args:
@@ -148,8 +148,14 @@ class PatientGenerator:
             self._say(f"waiting for {self.generator!r}, {left:.0f} s at most: {reason}")
             time.sleep(min(pause, left))
             pause = min(2 * pause, LONGEST_PAUSE_S)
-            again = replace(params, seeds=tuple(params.seeds[at] for at in lost)) if params.seeds else params
-            for at, samples in zip(lost, self._ask([prompts[at] for at in lost], again), strict=True):
+            own = {name: tuple(each[at] for at in lost) for name in PER_PROMPT if (each := getattr(params, name))}
+            try:
+                answers = self._ask([prompts[at] for at in lost], replace(params, **own))  # type: ignore[arg-type]
+            except BudgetExceeded as halt:
+                for at, samples in zip(lost, halt.completions, strict=False):
+                    found[at] = samples
+                raise BudgetExceeded(str(halt), found) from halt
+            for at, samples in zip(lost, answers, strict=True):
                 found[at] = samples
         return found, 0
 

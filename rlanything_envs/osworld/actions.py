@@ -7,35 +7,32 @@ nor a word can be distinguished from prose, nothing is run.
 from __future__ import annotations
 
 import ast
+import json
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from rlanything_envs.errors import Unreadable
 
-__all__ = [
-    "MAX_ACTION_LENGTH",
-    "Action",
-    "brief_action",
-    "labelled_action",
-    "last_block",
-    "last_word",
-    "read_action",
-    "without_thoughts",
-]
+__all__ = ["MAX_ACTION_LENGTH", "MOST_CALLS", "Action", "brief_action", "labelled_action", "last_block", "last_word"]
+__all__ += ["objects_in", "read_action", "without_thoughts"]
 
 MAX_ACTION_LENGTH = 32_768
 """Longest action that is read, in code points."""
 
+MOST_CALLS = 8
+"""Calls of one answer."""
+_MOST_BROKEN = 200
 _LONGEST_LINE = 200
 """Characters of what an answer calls its action."""
 
 Word = Literal["WAIT", "DONE", "FAIL"]
 
 _AFTER_THINKING = "</think>"
-_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*[^`\n]*\Z")
-_INLINE_FENCE = re.compile(r"```(?:(?:python3?|py|json|bash|text|code)\s+)?(.+?)```\s*\Z")
+_FENCE = re.compile(r"[ \t>]*+(`{3,}+|~{3,}+)[^`\n]*+\Z")
+_LANGUAGE = re.compile(r"(?:python3?|py|json|bash|text|code)\s++(?=.)")
 _LABEL = re.compile(r"[\s>#*_-]*(?:(?:final\s+)?(?:action|answer|code)\s*[*_]*\s*:)?[\s*_`]*", re.IGNORECASE)
 _WORD = re.compile(r"(WAIT|DONE|FAIL)[\s*_`.!;:]*\Z", re.IGNORECASE)
 _CODE_LINE = re.compile(r"(?:pyautogui\.\w+\s*\(|time\.sleep\s*\(|import (?:pyautogui|time)\b)")
@@ -116,8 +113,8 @@ def last_block(text: str) -> str | None:
             opening = _FENCE.match(line)
             if opening is not None:
                 fence, body = opening[1], []
-            elif inline := _INLINE_FENCE.search(line):
-                found = inline[1]
+            elif (ended := line.rstrip()).endswith("```") and (inside := ended[ended.find("```") + 3 : -3]):
+                found = inside[language.end() :] if (language := _LANGUAGE.match(inside)) else inside
             continue
         closing = line.strip()
         if len(closing) >= len(fence) and set(closing) == {fence[0]}:
@@ -127,6 +124,31 @@ def last_block(text: str) -> str | None:
         else:
             body.append(line)
     return found if fence is None else "\n".join(body)
+
+
+def objects_in(text: str) -> list[Mapping[str, Any]]:
+    """The JSON objects of a text that are not inside another, in linear time.
+
+    Raises:
+        Unreadable: There are more than eight, or hundreds of braces that begin none.
+    """
+    decoder, place, broken = json.JSONDecoder(), 0, 0
+    found: list[Mapping[str, Any]] = []
+    while (start := text.find("{", place)) >= 0:
+        try:
+            value, place = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            place = max(start + 1, error.pos)  # what was read of a broken object is not read again
+            broken += 1
+            if broken > _MOST_BROKEN:  # an error alone takes as long as the text up to it
+                raise Unreadable("there are hundreds of braces in it that begin no JSON object") from None
+            continue
+        except (ValueError, RecursionError):  # a number of thousands of digits, or too deep
+            break
+        found.append(value)
+        if len(found) > MOST_CALLS:
+            raise Unreadable(f"there are more than {MOST_CALLS} calls in it; send fewer")
+    return found
 
 
 def last_word(text: str) -> Word | None:

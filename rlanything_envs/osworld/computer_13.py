@@ -6,14 +6,13 @@ Each action becomes PyAutoGUI code that consists of checked numbers and quoted t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium as gym
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, last_block, without_thoughts
+from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, last_block, objects_in, without_thoughts
 from rlanything_envs.osworld.coordinates import Scale, along, to_pixels
 
 __all__ = ["ACTION_TYPES", "Computer13", "action_of", "read_dictionary"]
@@ -158,24 +157,10 @@ def read_dictionary(text: str) -> Mapping[str, Any]:
     word = said.strip(" \n\t`*.!").upper()
     if word in _WORDS:
         return {"action_type": word}
-    found = _last_object(said)
-    if found is None:
+    found = [value for value in objects_in(said) if "action_type" in value]
+    if not found:
         raise Unreadable('there is no action in it; send {"action_type": ..., "parameters": {...}} as JSON')
-    return found
-
-
-def _last_object(text: str) -> Mapping[str, Any] | None:
-    """The last JSON object of a text with an ``action_type``; those inside another do not count."""
-    decoder, place, found = json.JSONDecoder(), 0, None
-    while (start := text.find("{", place)) >= 0:
-        try:
-            value, place = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            place = start + 1
-            continue
-        if isinstance(value, dict) and "action_type" in value:
-            found = value
-    return found
+    return found[-1]
 
 
 class Computer13(gym.Space[dict[str, Any]]):

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -95,12 +96,13 @@ class PoolFile:
 
     @property
     def _db(self) -> sqlite3.Connection:
-        # SQLite connections must not cross a fork: a child process opens its own and does not touch the parent's.
+        # SQLite connections must not cross a fork: a child process opens its own. See also `_close_before_fork`.
         if self._connection is None or self._pid != os.getpid():
             self._connection = sqlite3.connect(
                 self.path, timeout=self._timeout, isolation_level=None, check_same_thread=False
             )
             self._pid = os.getpid()
+            _CONNECTED.add(self)
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
             # The file is untrusted: its schema must not run code.
@@ -191,6 +193,24 @@ class PoolFile:
         return pages + [
             f"{table} row {row} refers to a row of {parent} that is not there" for table, row, parent, _ in loose
         ]
+
+
+_CONNECTED: weakref.WeakSet[PoolFile] = weakref.WeakSet()
+
+
+def _close_before_fork() -> None:
+    """Close the files of this process: each connects again when it is used.
+
+    A child inherits SQLite's table of locks. A connection that it opens to a file that was open takes no lock then, and
+    a process that closes the file deletes the log (WAL) under it, with what the child has written.
+    """
+    for file in list(_CONNECTED):
+        with file._lock:
+            if str(file.path) != ":memory:" and file._connection is not None and not file._connection.in_transaction:
+                file.close()
+
+
+os.register_at_fork(before=_close_before_fork)
 
 
 def _reopen(kind: type[PoolFile], path: str, timeout: float) -> PoolFile:

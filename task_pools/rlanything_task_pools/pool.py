@@ -13,6 +13,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Self
 
 from rlanything_task_pools.errors import CandidateError, PoolError, UnknownTask
@@ -49,6 +50,8 @@ class TaskPool(PoolReader):
             with pool._transaction() as db:
                 if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     raise PoolError(f"{path} exists: open it with TaskPool.open, or choose another path")
+                for end in ("", "-wal", "-shm"):  # groups in play of an earlier pool at this path
+                    Path(f"{path}.groups{end}").unlink(missing_ok=True)
                 create_tables(db)
                 for slot, task in enumerate(roots):
                     version = pool._add_version(db, slot, task)

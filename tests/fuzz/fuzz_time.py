@@ -16,6 +16,8 @@ from typing import Any
 
 __all__ = ["Use", "attacks", "modules", "pumped", "seconds", "too_long", "uses"]
 
+GUEST = "rlanything_envs.osworld.desktop.guest"
+"""Runs within a desktop, on its packages and on its time."""
 _WHOLE = ("match", "fullmatch")
 _ANYWHERE = ("search", "findall", "finditer", "sub", "subn", "split")
 #: A character of each category, in the letters that the parser of expressions uses.
@@ -54,7 +56,8 @@ def modules(*packages: str) -> Iterator[ModuleType]:
         package = importlib.import_module(name)
         yield package
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
-            yield importlib.import_module(found.name)
+            if not found.name.startswith(GUEST):
+                yield importlib.import_module(found.name)
 
 
 def uses(module: ModuleType) -> tuple[list[Use], list[str]]:
@@ -93,19 +96,23 @@ def attacks(pattern: re.Pattern[Any], length: int) -> Iterator[str]:
     an end that fits nowhere.
     """
     text = pattern.pattern.decode("latin-1") if isinstance(pattern.pattern, bytes) else pattern.pattern
-    atoms = list(_atoms(_parser.parse(text, pattern.flags & ~re.UNICODE & ~re.LOCALE)))
+    parsed = _parser.parse(text, pattern.flags & ~re.UNICODE & ~re.LOCALE)
+    atoms, first = list(_atoms(parsed)), list(_atoms(parsed, branches=1))
     characters = list(dict.fromkeys(letter for atom in atoms for letter in atom))[:7]
-    beginnings = ["", *("".join(atom[0] for atom in atoms[:n]) for n in range(1, min(len(atoms), 6)))]
+    beginnings = [
+        "",
+        *("".join(atom[0] for atom in path[:n]) for path in (atoms, first) for n in range(1, min(len(path), 6))),
+    ]
     pumps = characters + [a + b for a in characters for b in characters if a != b][:12]
     pumps += [beginning for beginning in beginnings if len(beginning) > 2]
     for beginning in dict.fromkeys(beginnings):
         for pump in pumps:
-            for end in ("", *_OTHERS, *characters[:2]):
+            for end in ("", *_OTHERS, *characters[:4]):
                 yield beginning + pump * (length // len(pump)) + end
 
 
-def _atoms(parsed: Any) -> Iterator[str]:
-    """For each piece of an expression, some characters that it takes."""
+def _atoms(parsed: Any, branches: int | None = None) -> Iterator[str]:
+    """For each piece of an expression, some characters that it takes; of alternatives all, or the first so many."""
     for code, argument in parsed:
         if code is _constants.LITERAL:
             yield chr(argument)
@@ -116,15 +123,15 @@ def _atoms(parsed: Any) -> Iterator[str]:
         elif code is _constants.CATEGORY:
             yield _member(argument)
         elif code is _constants.BRANCH:
-            for branch in argument[1]:
-                yield from _atoms(branch)
+            for branch in argument[1][:branches]:
+                yield from _atoms(branch, branches)
         elif code in _REPEATS:
             least, _, repeated = argument
-            yield from list(_atoms(repeated)) * min(max(least, 1), 4)
+            yield from list(_atoms(repeated, branches)) * min(max(least, 1), 4)
         elif isinstance(argument, tuple | list | _parser.SubPattern):
             for part in argument if not isinstance(argument, _parser.SubPattern) else [argument]:
                 if isinstance(part, _parser.SubPattern):
-                    yield from _atoms(part)
+                    yield from _atoms(part, branches)
 
 
 def _members(items: list[tuple[Any, Any]]) -> Iterator[str]:

@@ -20,7 +20,12 @@ from rlanything_verifiers.coding import Limits, Run, function
 from rlanything_verifiers.coding.checkers import _KINDS, Float, Lines, Python, TextChecker, Tokens, Unordered, YesNo
 from rlanything_verifiers.coding.sandbox import frames, run
 
-PACKAGES = ("rlanything_verifiers.coding", "rlanything_envs.coding", "rlanything_task_pools.coding")
+PACKAGES = (
+    *(f"rlanything_verifiers.{name}" for name in ("alfworld", "coding", "osworld")),
+    *(f"rlanything_task_pools.{name}" for name in ("alfworld", "coding")),
+    *(f"rlanything_envs.{name}" for name in ("alfworld", "coding", "curriculum", "llm", "osworld")),
+    *(f"rlanything_agents.{name}" for name in ("domains", "engines", "models", "reward_models", "rollout")),
+)
 LONG = 10_000
 """Characters an expression is tried on: one that takes quadratic time needs seconds."""
 SIZES = (1 << 12, 1 << 15, 1 << 18)
@@ -70,6 +75,8 @@ def test_expressions_take_linear_time(use: Use) -> None:
         pytest.param(rb"([+-]?)0*([0-9]+)\Z", False, marks=pytest.mark.slow),
         pytest.param(r"\s*(`{3,}|~{3,})\s*([^`\s]*)[^`]*\Z", False, marks=pytest.mark.slow),
         (rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)\Z", False),
+        (r"\b(?:sk|pk)[-_]?(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{16,}", True),
+        (r"[ \t>]*(`{3,}|~{3,})[ \t]*[^`\n]*\Z", False),
     ],
 )
 def test_slow_expressions_are_noticed(pattern: str | bytes, anywhere: bool) -> None:

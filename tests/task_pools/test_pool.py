@@ -343,6 +343,35 @@ def test_two_processes_and_a_forked_pool(pool: TaskPool) -> None:
     assert len(pool.outcomes(2)) == 2
 
 
+def test_what_a_child_writes_survives_its_parents_pool(pool: TaskPool) -> None:
+    """A child that inherits SQLite's locks takes none of its own, and the log would be deleted under it."""
+    pool.record(2, root(2).id, [outcome()])
+    (go, closed), (told, written) = os.pipe(), os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            with TaskPool.open(pool.path) as own:
+                own.record(2, root(2).id, [outcome()])
+                os.write(written, b"1")
+                os.read(go, 1)
+                own.record(2, root(2).id, [outcome()])
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    os.read(told, 1)
+    pool.close()
+    os.write(closed, b"1")
+    assert os.waitpid(pid, 0)[1] == 0
+    assert len(pool.outcomes(2)) == 3
+
+
+def test_a_new_pool_has_no_groups_of_an_earlier_one_at_its_path(tmp_path: Path) -> None:
+    ends = ("", "-wal", "-shm")
+    for end in ends:
+        (tmp_path / f"pool.sqlite.groups{end}").write_text("groups in play")
+    TaskPool.create(tmp_path / "pool.sqlite", [root(0)]).close()
+    assert not list(tmp_path.glob("*.groups*"))
+
+
 def test_threads_share_a_pool(pool: TaskPool) -> None:
     errors: list[BaseException] = []
 

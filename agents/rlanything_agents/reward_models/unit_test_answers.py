@@ -29,7 +29,7 @@ _LABEL = re.compile(
     r"(?P<kind>input|stdin|output|stdout)[\s_*]*(?:\([^()]{0,60}\)[\s*_]*)?(?::[\s*_]*(?P<rest>.*)|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})[^`]*\Z")
+_FENCE = re.compile(r"\s*+(`{3,}+|~{3,}+)[^`]*+\Z")
 _REMARK = re.compile(r"[\s>#*_\-]*(?:explanation|note|reason(?:ing)?|justification)\b", re.IGNORECASE)
 _LABEL_WITHIN = 200  # leading characters of a line that are searched for a label
 _AFTER_THINKING = "</think>"

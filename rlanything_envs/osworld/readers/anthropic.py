@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
+from rlanything_envs.osworld.actions import objects_in
 from rlanything_envs.osworld.readers.calls import (
     CLICKS,
     Arguments,
@@ -16,7 +17,6 @@ from rlanything_envs.osworld.readers.calls import (
     held,
     keys_in,
     move,
-    objects_in,
     press,
     step,
     steps_of_call,

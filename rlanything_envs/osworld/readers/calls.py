@@ -5,7 +5,6 @@ A reader turns its calls into actions of ``computer_13``, which checks and write
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,14 +13,11 @@ from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, last_word
 from rlanything_envs.osworld.computer_13 import action_of
 from rlanything_envs.osworld.coordinates import Scale
 
-__all__ = ["CLICKS", "MOST_CALLS", "Arguments", "Step", "held", "key_of", "keys_in", "move", "objects_in", "press"]
-__all__ += ["readable", "run", "step", "steps_of_call", "word_of"]
+__all__ = ["CLICKS", "Arguments", "Step", "held", "key_of", "keys_in", "move", "press", "readable", "run", "step"]
+__all__ += ["steps_of_call", "word_of"]
 
-MOST_CALLS = 8
-"""Calls of one answer."""
 PAUSE = "time.sleep(2)"
 """Code of a WAIT that is not the last call."""
-_MOST_BROKEN = 200
 _LONGEST_HOLD = 10.0
 """Seconds for which a key is held."""
 
@@ -115,31 +111,6 @@ def word_of(text: str, example: str) -> Action:
     if word is None:
         raise Unreadable(f"there is no action in it; send {example}, or WAIT, DONE or FAIL alone in the last line")
     return Action(word=word)
-
-
-def objects_in(text: str) -> list[Mapping[str, Any]]:
-    """The JSON objects of a text that are not inside another, in linear time.
-
-    Raises:
-        Unreadable: There are more than eight, or hundreds of braces that begin none.
-    """
-    decoder, place, broken = json.JSONDecoder(), 0, 0
-    found: list[Mapping[str, Any]] = []
-    while (start := text.find("{", place)) >= 0:
-        try:
-            value, place = decoder.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            place = max(start + 1, error.pos)  # what was read of a broken object is not read again
-            broken += 1
-            if broken > _MOST_BROKEN:  # an error alone takes as long as the text up to it
-                raise Unreadable("there are hundreds of braces in it that begin no JSON object") from None
-            continue
-        except (ValueError, RecursionError):  # a number of thousands of digits, or too deep
-            break
-        found.append(value)
-        if len(found) > MOST_CALLS:
-            raise Unreadable(f"there are more than {MOST_CALLS} calls in it; send fewer")
-    return found
 
 
 def key_of(name: Any) -> str:

@@ -14,17 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.readers.calls import (
-    CLICKS,
-    MOST_CALLS,
-    Arguments,
-    Step,
-    move,
-    objects_in,
-    press,
-    step,
-    steps_of_call,
-)
+from rlanything_envs.osworld.actions import MOST_CALLS, objects_in
+from rlanything_envs.osworld.readers.calls import CLICKS, Arguments, Step, move, press, step, steps_of_call
 
 __all__ = ["EXAMPLE", "MANUAL", "steps", "written"]
 

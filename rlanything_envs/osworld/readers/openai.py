@@ -9,17 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.readers.calls import (
-    MOST_CALLS,
-    Arguments,
-    Step,
-    held,
-    key_of,
-    objects_in,
-    press,
-    step,
-    steps_of_call,
-)
+from rlanything_envs.osworld.actions import MOST_CALLS, objects_in
+from rlanything_envs.osworld.readers.calls import Arguments, Step, held, key_of, press, step, steps_of_call
 
 __all__ = ["EXAMPLE", "MANUAL", "steps"]
 

@@ -11,16 +11,8 @@ import re
 from collections.abc import Mapping
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.readers.calls import (
-    MOST_CALLS,
-    Arguments,
-    Step,
-    key_of,
-    keys_in,
-    move,
-    press,
-    step,
-)
+from rlanything_envs.osworld.actions import MOST_CALLS
+from rlanything_envs.osworld.readers.calls import Arguments, Step, key_of, keys_in, move, press, step
 
 __all__ = ["EXAMPLE", "MANUAL", "steps"]
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_service import PATIENT, Service, chat, close_at_once_after_reading, say, status
+from scripted_service import PATIENT, Service, chat, close_at_once_after_reading, raw, say, status
 
 from rlanything_envs.llm import (
     Budget,
@@ -112,6 +112,18 @@ def test_a_later_run_goes_on_with_the_rest(service: Service, tmp_path) -> None:
     budget = Budget(max_tokens=100, spent=usage_of(path))
     with OpenAIGenerator(service.endpoint(), budget=budget) as generator, pytest.raises(BudgetExceeded):
         generator.generate([chat("aaaa")], PARAMS)
+
+
+def test_failed_attempts_are_on_record_when_the_budget_ends_them(service: Service, tmp_path) -> None:
+    service.default = raw(b"no JSON, but perhaps charged")
+    log = tmp_path / "prompts.jsonl"
+    for _ in range(2):
+        budget = Budget(max_tokens=50, spent=usage_of(log))
+        generator = OpenAIGenerator(service.endpoint(), retries=PATIENT, budget=budget, log=PromptLog(log))
+        with generator, pytest.raises(BudgetExceeded):
+            generator.generate([chat("aaaa")], PARAMS)
+        assert usage_of(log) == budget.spent == Usage(2 * PROMPT, 20, estimated=True)
+    assert len(service.asked) == 2, "the second start has nothing left"
 
 
 def test_usage_on_record_is_whole_with_several_samples_a_request(service: Service, tmp_path) -> None:

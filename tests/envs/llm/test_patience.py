@@ -40,7 +40,6 @@ OUTAGES: dict[str, Behaviour] = {
     "another JSON": raw(b'{"detail": "ok"}'),
     "half an answer": raw(b'{"choices": [{"message": {"content": "Y'),
     "no choices": raw(b'{"choices": []}'),
-    "megabytes": raw(b"x" * 300_000),
 }
 
 
@@ -133,6 +132,42 @@ def test_only_what_failed_is_asked_again(service: Service, patient: Callable[...
     assert sorted(str(asked.body["messages"][0]["content"]) for asked in service.asked) == ["a", "b", "b", "c"]
     assert len({asked.body["seed"] for asked in service.asked}) == 3, "each with its own seed, also again"
     waiting.close()
+
+
+def test_an_endless_answer_is_the_failure_of_its_own_request(
+    service: Service, patient: Callable[..., PatientGenerator]
+) -> None:
+    service.script.extend([raw(b"x" * 300_000), say("ok")])
+    with_out = patient("degrade")
+    lost, kept = (with_out.generate([chat(text)], PARAMS)[0][0] for text in ("a", "b"))
+    assert (str(lost.error).partition(":")[0], kept.text) == ("AnswerTooLarge", "ok")
+    with_out.close()
+
+
+class Ending(ScriptedGenerator):
+    """Loses two of three answers, and at the second call the budget ends after the first of them."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.calls: list[SamplingParams] = []
+
+    def generate(self, prompts: Any, params: SamplingParams) -> Any:
+        params.check(len(prompts))
+        self.calls.append(params)
+        lost = [Completion("", "error", error="ConnectionLost: refused")]
+        if len(self.calls) == 1:
+            return [[Completion("A", "stop")], lost, lost]
+        raise BudgetExceeded("spent", [[Completion("B", "stop")], lost])
+
+
+def test_every_answer_stays_with_its_prompt_when_a_budget_ends_the_waiting() -> None:
+    ending, prompts = Ending(), [chat(text) for text in "abc"]
+    with pytest.raises(BudgetExceeded) as caught:
+        PatientGenerator(ending, "wait", first_pause_s=0).generate(
+            prompts, SamplingParams(8, seeds=(1, 2, 3), keys=(4, 5, 6), choices=(None, None, None))
+        )
+    assert [samples[0].text for samples in caught.value.completions] == ["A", "B", ""]
+    assert (ending.calls[1].seeds, ending.calls[1].keys) == ((2, 3), (5, 6))
 
 
 def test_an_empty_budget_is_no_outage() -> None:

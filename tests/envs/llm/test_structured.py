@@ -115,6 +115,15 @@ def test_many_at_once_lose_one_request_each_at_most(service: Service, caplog: py
     assert len(caplog.records) == 1
 
 
+def test_a_refused_field_of_the_users_own_is_sent_once(service: Service) -> None:
+    service.default = refusing("response_format", text="'messages' must contain the word 'json' to use '{}'")
+    endpoint = service.endpoint(extra={"response_format": {"type": "json_object"}})
+    with OpenAIGenerator(endpoint, retries=Retries(attempts=1)) as generator:
+        ((lost,),) = generator.generate([chat("a")], SamplingParams(8))
+    assert "must contain" in str(lost.error)
+    assert len(service.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "text"), [(400, "this prompt is too long for {}"[:27]), (500, "{} broke"), (413, "{} is too large")]
 )
