@@ -88,10 +88,7 @@ class AlfWorldVectorEnv(VectorEnv[tuple[str, ...], Sequence[str], npt.NDArray[An
         self._ended = np.zeros(num_envs, dtype=np.bool_)
 
     def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
         """Begin new episodes in all copies, or in those of ``options["reset_mask"]``.
 

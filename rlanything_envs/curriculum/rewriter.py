@@ -95,11 +95,7 @@ class ScriptedRewriter:
         blamed = blamed_actions(request.critique)
         for proposal in domain.propose(request.task, request.direction, rng, blamed)[: self.max_proposals]:
             result = domain.validate(
-                request.task,
-                proposal,
-                direction=request.direction,
-                author=self.name,
-                critique=request.critique,
+                request.task, proposal, direction=request.direction, author=self.name, critique=request.critique
             )
             if isinstance(result, Rejection):
                 rejections.append(result)

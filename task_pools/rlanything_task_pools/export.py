@@ -159,7 +159,7 @@ def _read_jsonl(folder: Path) -> Tables:
 def _lines(path: Path) -> Iterator[Row]:
     try:
         with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(iter(lambda: file.readline(MAX_JSON_BYTES), ""), 1):
+            for number, line in enumerate(iter(lambda: file.readline(2 * MAX_JSON_BYTES), ""), 1):
                 row = json.loads(line)
                 if not isinstance(row, dict):
                     raise PoolError(f"{path}, line {number}: expected a JSON object")

@@ -15,8 +15,15 @@ FRESH = "fresh"
 
 
 def pack(value: object) -> bytes:
-    """Compressed canonical JSON."""
-    return zlib.compress(canonical_json(value).encode(), 6)
+    """Compressed canonical JSON.
+
+    Raises:
+        TaskFormatError: It is longer than what `unpack` reads.
+    """
+    text = canonical_json(value)
+    if len(text) > MAX_JSON_BYTES:
+        raise TaskFormatError(f"JSON of {len(text)} bytes: a pool reads no more than {MAX_JSON_BYTES}")
+    return zlib.compress(text.encode(), 6)
 
 
 def unpack(data: bytes) -> dict[str, Any]:

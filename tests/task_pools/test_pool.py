@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from toy_tasks import child, outcome, root
 
-from rlanything_task_pools import CandidateError, PoolError, Rejection, Rewrite, TaskPool, UnknownTask
+from rlanything_task_pools import CandidateError, PoolError, Rejection, Rewrite, TaskFormatError, TaskPool, UnknownTask
+from rlanything_task_pools.records import pack
 from rlanything_task_pools.tables import build_pool, read_tables
 from rlanything_task_pools.verify import verify_pool
 
@@ -362,6 +363,11 @@ def test_what_a_child_writes_survives_its_parents_pool(pool: TaskPool) -> None:
     os.write(closed, b"1")
     assert os.waitpid(pid, 0)[1] == 0
     assert len(pool.outcomes(2)) == 3
+
+
+def test_nothing_is_stored_that_cannot_be_read() -> None:
+    with pytest.raises(TaskFormatError, match="a pool reads no more than 4000000"):
+        pack({"payload": "x" * 4_000_000})
 
 
 def test_a_new_pool_has_no_groups_of_an_earlier_one_at_its_path(tmp_path: Path) -> None:

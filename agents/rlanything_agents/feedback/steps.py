@@ -20,11 +20,7 @@ class StepIndex(NamedTuple):
 
 
 def judged_steps(
-    groups: Sequence[GroupFeedback],
-    rng: np.random.Generator,
-    *,
-    balance: bool = True,
-    limit: int | None = None,
+    groups: Sequence[GroupFeedback], rng: np.random.Generator, *, balance: bool = True, limit: int | None = None
 ) -> list[StepIndex]:
     """Select steps with a non-zero advantage of the reward model, in ascending order.
 

@@ -50,11 +50,7 @@ class ChatTemplate:
     """
 
     def __init__(
-        self,
-        tokenizer: PreTrainedTokenizerBase,
-        *,
-        thinking: bool = False,
-        images: ImageReader | None = None,
+        self, tokenizer: PreTrainedTokenizerBase, *, thinking: bool = False, images: ImageReader | None = None
     ) -> None:
         if not tokenizer.chat_template:
             raise CheckpointError("the tokenizer has no chat template: use an instruction-tuned checkpoint")

@@ -139,10 +139,7 @@ def _source(config: CurriculumConfig, domain: Domain) -> TaskSource:
 
 def _endpoint(config: LLMConfig) -> Endpoint:
     return Endpoint(
-        model=config.model,
-        base_url=config.base_url,
-        key_env=config.api_key_env,
-        read_timeout_s=LONGEST_SILENCE_S,
+        model=config.model, base_url=config.base_url, key_env=config.api_key_env, read_timeout_s=LONGEST_SILENCE_S
     )
 
 

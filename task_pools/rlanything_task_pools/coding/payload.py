@@ -1,5 +1,6 @@
 """Payload of a coding task: statement, tests, checker and limits, parsed from untrusted data and bounded in size."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Self
@@ -25,7 +26,7 @@ MAX_STATEMENT = 60_000
 MAX_TEXT = 1_000_000
 """Longest input or output of one test, in characters."""
 MAX_TOTAL = 3_000_000
-"""Maximum characters in all tests of a task: the JSON of a task has to stay below `MAX_JSON_BYTES`."""
+"""Maximum bytes of all tests of a task as JSON, whose whole has to stay below `MAX_JSON_BYTES`."""
 MAX_TESTS = 512
 MAX_PROGRAM = 64_000
 """Longest program kept with a task, in characters."""
@@ -99,8 +100,8 @@ class Payload(_Record):
             raise ValueError("a language is named twice")
         if self.entry_point is not None and self.languages != ("python",):
             raise ValueError("a function is written in Python: languages must be ['python']")
-        if sum(len(test.stdin) + len(test.stdout) for test in self.tests) > MAX_TOTAL:
-            raise ValueError(f"the tests hold more than {MAX_TOTAL} characters")
+        if sum(len(json.dumps(test.stdin)) + len(json.dumps(test.stdout)) for test in self.tests) > MAX_TOTAL:
+            raise ValueError(f"the tests hold more than {MAX_TOTAL} bytes of JSON")
         known: dict[str, str] = {}
         for test in self.tests:
             if known.setdefault(test.stdin, test.stdout) != test.stdout:

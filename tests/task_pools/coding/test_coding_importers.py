@@ -38,7 +38,7 @@ CONTEST = {
     "description": "Print the sum. If there are multiple answers, print any.",
     "public_tests": {"input": ["1 2\n"], "output": ["3\n"]},
     "private_tests": {"input": ["2 2\n"], "output": ["4\n"]},
-    "generated_tests": {"input": ["9 9\n", "1 2\n"], "output": ["18\n", "3\n"]},
+    "generated_tests": {"input": ["9 9\n", "1 2\n"], "output": ["18\n", "3"]},  # the same with another line end
     "solutions": {"language": [2, 3, 3], "solution": ["int main() {}", RIGHT, WRONG + "# said to be right, is not"]},
     "incorrect_solutions": {"language": [3, 3], "solution": [WRONG, RIGHT + "# said to be wrong, is not"]},
     "time_limit": {"seconds": 1, "nanos": 500_000_000},

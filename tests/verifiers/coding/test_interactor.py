@@ -143,6 +143,28 @@ def test_an_interactor_that_fails_on_one_test_judges_the_others(box: Sandbox) ->
     assert judgement.outcome is None
 
 
+def test_a_slow_interactor_makes_no_test_slow(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interactor, "CHECKER_LIMITS", Limits(cpu=0.3))
+    slow = "if 'slow' in input():\n    while True: pass"
+    judgement = talk(box, RIGHT, slow, tests=[("slow", ""), TESTS[0], TESTS[1]])
+    assert (judgement.verdicts, judgement.outcome) == (("IE",) * 3, None), judgement.details
+
+
+QUOTING = """
+import sys
+input()
+said = sys.stdin.read()
+print("AC" if said.startswith("42") else "WA", said, sep="\\n", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "verdict"), [("print('42' * 9000)", "AC"), (r"print('x' * 200 + '\nAC\n' + 'y' * 8185)", "WA")]
+)
+def test_the_verdict_is_the_first_line_however_much_is_quoted(box: Sandbox, program: str, verdict: str) -> None:
+    assert talk(box, program, QUOTING, tests=[("", "")]).verdicts == (verdict,)
+
+
 # An interactor as people write them: it reads a number and believes it.
 NAIVE = """
 import json, sys

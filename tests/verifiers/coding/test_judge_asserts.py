@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlanything_verifiers.coding import Job, JudgeError, Limits, answers, judge, judge_many
+from rlanything_verifiers.coding import Job, JudgeError, Limits, Sandbox, answers, judge, judge_many
 from rlanything_verifiers.coding.checkers import Asserts
+from rlanything_verifiers.coding.sandbox import Run
 
 LIMITS = Limits(cpu=2.0)
 
@@ -289,6 +290,17 @@ def test_processor_time_of_a_test_is_that_of_all_rounds():
     assert once.passed
     assert many.passed
     assert many.cpu[0] > 10 * once.cpu[0]  # 1 + 2 + ... + 6 calls
+
+
+def test_a_failed_sandbox_is_no_failed_test(monkeypatch):
+    class Failing(Sandbox):
+        def run(self, *args, **options):
+            return [Run("IE", detail="worker lost") for _ in args[1]]
+
+    how = {"checker": {"kind": "asserts"}, "entry_point": "f", "cache": False}
+    with Failing(workers=1) as box:
+        found = judge("def f(x): return x", [("assert f(1) == 1", "")], sandbox=box, **how)
+    assert (found.verdicts, found.outcome) == (("IE",), None)
 
 
 BROKEN = [

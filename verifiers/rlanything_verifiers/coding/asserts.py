@@ -24,7 +24,7 @@ from .checkers.asserts import Asserts, check_python
 from .drivers import ANSWER, CHECK, VALUES
 from .errors import JudgeError
 from .function import MARK, check_call, check_name, imports_of
-from .sandbox import Limits, Run, Sandbox
+from .sandbox import Limits, Run, Sandbox, SandboxError
 from .sandbox.pool import Stop
 from .test import Test
 from .verdict import SLOW, Verdict
@@ -113,6 +113,8 @@ class Exchange:
         broken: dict[int, str] = {}
         inputs = [test + b"\n[]\n[]" for test in self._tests]
         for i, run in enumerate(self._check_once(inputs) if cache else self._check(inputs, self._limits)):
+            if run.status == "IE":
+                raise SandboxError(run.detail or "the sandbox failed")
             kind, rest = _report(run, b"")
             if kind == b"AC":  # it calls nothing
                 rest = b"[]"

@@ -224,6 +224,8 @@ class Trial:
     def _verdict(self, i: int, test: Test, outputs: dict[int, bytes]) -> tuple[Verdict, str]:
         """The verdict on a test; an output for a checker program is added to `outputs`."""
         if i >= self._cut:
+            if self.rulings.get(self._cut - 1, ("AC", ""))[0] == "IE":
+                return "IE", "not run: the interactor failed on a test before it"
             return "TLE", "not run: tests before it were over the time limit"
         run = self.runs.get(i)
         if run is None:

@@ -147,12 +147,7 @@ def _check_files(panel: Panel, env: gym.Env[Any, Any]) -> None:
 
 
 def _play(
-    agent: Solo | Lockstep,
-    world: World,
-    left: list[Episode],
-    folder: ResultFolder,
-    workers: int | None,
-    stage: Stage,
+    agent: Solo | Lockstep, world: World, left: list[Episode], folder: ResultFolder, workers: int | None, stage: Stage
 ) -> None:
     won = ended = broken = 0
     with contextlib.closing(play_in_parallel(agent, world, left, workers or agent.parallel)) as results:

@@ -106,4 +106,5 @@ def failure(interactor: Run) -> str | None:
 
 
 def _finding(interactor: Run) -> tuple[bool, str] | None:
-    return Python.answer(interactor.stderr) if interactor.status == "OK" else None
+    # The verdict is the first line: what follows may quote the program.
+    return Python.answer(interactor.head.encode() or interactor.stderr) if interactor.status == "OK" else None

@@ -26,7 +26,7 @@ _GRACE = 30.0
 #: Seconds after which a program that was ready to run is looked at again.
 _STEP = 0.5
 #: Bytes kept of standard error: its end.
-_STDERR = 8192
+_STDERR, _HEAD = 8192, 1024
 #: Bytes read of a compiler's messages: their beginning, where the first error stands.
 _MESSAGES = 1 << 16
 
@@ -238,6 +238,7 @@ class Process:
             written, complained = 0 if stdout is None else os.fstat(stdout).st_size, os.fstat(self._stderr).st_size
             out = b"" if stdout is None else os.pread(stdout, min(written, limits.output), 0)
             err = self._plain(os.pread(self._stderr, _STDERR, max(0, complained - _STDERR)), complained > _STDERR)
+            head = os.pread(self._stderr, _HEAD, 0).decode(errors="replace") if complained > _STDERR else ""
         finally:
             self._close_stderr()
         code = os.waitstatus_to_exitcode(ended)
@@ -247,7 +248,7 @@ class Process:
         status, detail = status_of(
             passed, exit_code, number, err, max(written, complained) > limits.output, limits, cpu
         )
-        return Run(status, out, err, cpu, wall, exit_code, number, detail)
+        return Run(status, out, err, cpu, wall, exit_code, number, detail, head)
 
     def _ended(self, limits: Limits) -> tuple[int, int, float, float]:
         while self._outcome is None:

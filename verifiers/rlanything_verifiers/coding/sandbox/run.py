@@ -29,6 +29,7 @@ class Run:
         exit_code: Exit code, or ``None`` if a signal ended it.
         signal: Number of the signal that ended it, or ``None``.
         detail: One line for a reader: the reason of a status other than OK; for CE the compiler's message.
+        head: The first KiB of a standard error of which `stderr` has only the end.
     """
 
     status: Status
@@ -39,6 +40,7 @@ class Run:
     exit_code: int | None = None
     signal: int | None = None
     detail: str = ""
+    head: str = ""
 
 
 def status_of(
