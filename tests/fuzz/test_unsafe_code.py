@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from fuzz_sources import calls, imports, modules
 
@@ -60,12 +61,14 @@ def test_yaml_is_plain_data() -> None:
 
 
 def test_models_come_with_no_code() -> None:
-    """``trust_remote_code`` would run what lies beside the weights."""
+    """Without ``trust_remote_code=False`` transformers asks, or runs what lies beside the weights."""
     for name, tree in modules():
-        for _, call in calls(tree):
-            for word in call.keywords:
-                if word.arg == "trust_remote_code":
-                    assert getattr(word.value, "value", None) is False, name
+        for called, call in calls(tree):
+            given = [word.value for word in call.keywords if word.arg == "trust_remote_code"]
+            assert all(getattr(value, "value", None) is False for value in given), name
+            if called.endswith(".from_pretrained") and called.partition(".")[0] in ("kind", "transformers"):
+                assert given, name
+            assert given or not re.fullmatch(r"Auto\w+\.from_pretrained", called), name
 
 
 def test_xml_is_read_without_entities_and_network() -> None:

@@ -21,6 +21,7 @@ from transformers.masking_utils import sdpa_mask
 
 from rlanything_agents.engines.batching import like_length
 from rlanything_agents.models.image_reader import image_reader, whole_model
+from rlanything_agents.models.pretrained import logits_of
 from rlanything_envs.message import Image
 
 __all__ = ["RaggedCache", "RaggedDecoder"]
@@ -140,7 +141,6 @@ class RaggedDecoder:
         """Positions of each row after its images, less its tokens: an image has fewer positions than tokens."""
         self._text = model.get_decoder()
         self._decoder = self._text if self._images is None else whole_model(model).model
-        self._head = model.get_output_embeddings()
 
     @property
     def lengths(self) -> np.ndarray:
@@ -208,15 +208,25 @@ class RaggedDecoder:
         ids = np.zeros((len(tokens), int(counts.max())), dtype=np.int64)
         ids[np.arange(ids.shape[1]) < counts[:, None]] = np.concatenate([np.asarray(t) for t in tokens])
         positions, mask = self.cache.extend(rows, counts, device)
+        masks = self._windowed(mask.to(self.model.dtype), positions)
         inputs = {"input_ids": torch.from_numpy(ids).to(device), "position_ids": positions}
         if self._images is not None:
             inputs |= self._placed(rows, inputs["input_ids"], positions, images)
         hidden = self._decoder(
-            attention_mask=mask.to(self.model.dtype), past_key_values=self.cache, use_cache=True, **inputs
+            attention_mask=masks, past_key_values=self.cache, use_cache=True, **inputs
         ).last_hidden_state
         last = torch.from_numpy(counts - 1).to(device)
-        logits: torch.Tensor = self._head(hidden[torch.arange(len(last), device=device), last])
-        return logits.float()
+        return logits_of(self.model, hidden[torch.arange(len(last), device=device), last]).float()
+
+    def _windowed(self, mask: torch.Tensor, positions: torch.Tensor) -> torch.Tensor | dict[str, torch.Tensor]:
+        """The mask of `RaggedCache.extend`; one for each kind of layer where some attend to the last tokens alone."""
+        kinds = getattr(self._text.config, "layer_types", None)
+        window = getattr(self._text.config, "sliding_window", None)
+        if window is None or (kinds and "sliding_attention" not in kinds):
+            return mask
+        past = torch.arange(mask.shape[-1], device=mask.device) <= positions[:, None, :, None] - window
+        near = mask.masked_fill(past, float("-inf"))
+        return {"full_attention": mask, "sliding_attention": near} if kinds else near
 
     def _placed(
         self, rows: np.ndarray, ids: torch.Tensor, columns: torch.Tensor, images: Sequence[tuple[Image, ...]]

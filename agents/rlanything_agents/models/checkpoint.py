@@ -229,8 +229,9 @@ def _convert(name: str, file: Path, dtype: str, folder: Path) -> None:
 
     options: dict[str, Any] = {"gguf_file": file.name, "local_files_only": True}
     try:
-        read = AutoModelForCausalLM.from_pretrained(file.parent, dtype=getattr(torch, dtype), **options)
-        tokenizer = AutoTokenizer.from_pretrained(file.parent, **options)
+        kind = getattr(torch, dtype)
+        read = AutoModelForCausalLM.from_pretrained(file.parent, dtype=kind, trust_remote_code=False, **options)
+        tokenizer = AutoTokenizer.from_pretrained(file.parent, trust_remote_code=False, **options)
     except Exception as error:  # an untrusted file may raise anything
         raise CheckpointError(
             f"{name}: this GGUF file cannot be read ({brief(error)}): transformers supports the commonest "

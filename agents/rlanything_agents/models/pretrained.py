@@ -47,6 +47,7 @@ __all__ = [
     "load_model",
     "load_template",
     "load_weights",
+    "logits_of",
     "model_class",
     "save_weights",
     "sharing_weights",
@@ -94,6 +95,22 @@ def load_model(
 ) -> PreTrainedModel | PeftModel:
     """Load the model of a checkpoint, with fresh adapters if configured: `load_base`, then `with_adapters`."""
     return with_adapters(load_base(config, tokenizer, on_host=on_host), config, seed)
+
+
+def logits_of(model: PreTrainedModel, hidden: torch.Tensor) -> torch.Tensor:
+    """Logits of hidden states: the head, and what Granite, Cohere and Gemma do after it.
+
+    An engine compares its probabilities with those of the model's own forward pass when it is made.
+    """
+    logits: torch.Tensor = model.get_output_embeddings()(hidden)
+    settings = model.config.get_text_config()
+    if divisor := getattr(settings, "logits_scaling", None):
+        logits = logits / divisor
+    if factor := getattr(settings, "logit_scale", None):
+        logits = logits * factor
+    if cap := getattr(settings, "final_logit_softcapping", None):
+        logits = torch.tanh(logits / cap) * cap
+    return logits
 
 
 def load_base(

@@ -62,6 +62,7 @@ class ChatTemplate:
         self._closing = self._after_response([*_OPENING, _assistant(PLACEHOLDER)], opens=False)
         self.end_id = self._find_end()
         self._end = tokenizer.added_tokens_decoder[self.end_id].content
+        self._lead = self._closing.partition(self._end)[0] if self._end in self._closing else ""
         if not self._after_response([*_OPENING, _assistant(PLACEHOLDER), _user("on")]).startswith(self._closing):
             raise CheckpointError(
                 "the chat template closes a response otherwise when the chat goes on: it cannot append"
@@ -97,7 +98,8 @@ class ChatTemplate:
     def between(self, content: Content) -> list[int]:
         """Ids between a response that `end_id` closed and the next response, which answers the user's ``content``."""
         chat = [*_OPENING, _assistant(PLACEHOLDER), *self._safe([[_user(content)]])[0]]
-        ids = self.encode(self._after_response(chat).removeprefix(self._end))
+        after = self._after_response(chat)
+        ids = self.encode(after.partition(self._end)[2] if self._end in self._closing else after)
         return self._expanded(ids, images_of(content))
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -107,7 +109,7 @@ class ChatTemplate:
 
     def answer(self, text: str) -> list[int]:
         """Ids of a response with this text, closed by `end_id`, for a demonstration."""
-        return [*self.encode(self.safe(text)), self.end_id]
+        return [*self.encode(self.safe(text) + self._lead), self.end_id]
 
     def encode(self, text: str) -> list[int]:
         """Ids of a text whose special tokens are not escaped; for rendered text only."""
@@ -204,9 +206,8 @@ class ChatTemplate:
 
     def _find_end(self) -> int:
         """Id of the special token with which the template closes a response, else the tokenizer's end of sequence."""
-        first = self.encode(self._closing)[:1]
-        if first and first[0] in self._marks:
-            return first[0]
+        if first := next((token for token in self.encode(self._closing) if token in self._marks), None):
+            return first
         end: int | None = self.tokenizer.eos_token_id
         if end is None:
             raise CheckpointError(

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel
 from rlanything_agents.engines.batching import like_length
 from rlanything_agents.models.image_reader import image_inputs, image_reader, whole_model
 from rlanything_agents.models.master_weights import MasterAdamW
-from rlanything_agents.models.pretrained import trained
+from rlanything_agents.models.pretrained import logits_of, trained
 from rlanything_agents.training.errors import TrainingError
 from rlanything_envs.llm.generator import SeenPrompt
 from rlanything_envs.message import Image
@@ -149,14 +149,14 @@ class _State:
 def _gradient(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: int | None) -> float:
     """Add the gradient of a batch's mean loss per learnt token; returns that loss."""
     sees = image_reader(model) is not None
-    decoder, head = whole_model(model).model if sees else model.get_decoder(), model.get_output_embeddings()
+    decoder = whole_model(model).model if sees else model.get_decoder()
     weight = max(1, sum(sum(row.learnt[1:]) for row in batch))
     loss = 0.0
     for part in _parts(batch, micro_batch_tokens):
         ids, learnt = pad(part, model.device)
         images = image_inputs(model, ids[:, :-1], [image for row in part for image in row.images])
         hidden = decoder(input_ids=ids[:, :-1], use_cache=False, **images).last_hidden_state
-        logits, following = head(hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]]
+        logits, following = logits_of(model, hidden[learnt[:, 1:]]), ids[:, 1:][learnt[:, 1:]]
         share = functional.cross_entropy(logits, following, reduction="sum") / weight
         share.backward()  # type: ignore[no-untyped-call]
         loss += share.item()

@@ -6,12 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from random_models import random_llama, random_model
-from transformers import PreTrainedModel, PreTrainedTokenizerFast, Qwen3ForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from rlanything_agents.config import SmallConfig
 from rlanything_agents.engines.cache import RaggedCache, RaggedDecoder
 from rlanything_agents.engines.sampling import NoiseStreams, sample_tokens
 from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.small import END, PAD, small_model, word_tokenizer
 from rlanything_envs.llm.generator import SamplingParams
 
@@ -65,6 +66,42 @@ def test_ragged_decoding_gives_the_log_probs_of_a_full_forward(
                 decoder.keep(np.array(kept, dtype=np.int64))
                 rows = [rows[r] for r in kept]
     assert compared > 30
+
+
+FAMILIES: dict[str, dict[str, object]] = {
+    "granite": {"logits_scaling": 8.0},
+    "cohere": {},  # multiplies its logits by 1/16
+    "gemma2": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 8},  # caps its logits
+    "phi3": {"sliding_window": 16},
+    "mistral": {"sliding_window": 8},
+    "qwen2": {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
+    "gpt_oss": {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1, "layer_types": ["full_attention"] * 2},
+}
+
+
+def model_of(family: str, words: int) -> PreTrainedModel:
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
+    sizes |= {"vocab_size": words, "num_hidden_layers": 2, "max_position_embeddings": 512, "pad_token_id": 0}
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(family, **sizes, initializer_range=0.5, **FAMILIES[family])
+    return AutoModelForCausalLM.from_config(config).eval()
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "gpt_oss"])
+def test_logits_are_scaled_and_windows_kept_as_the_model_does(family: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    model = model_of(family, len(tokenizer))
+    prompts = [list(range(2, 42)), list(range(5, 26)), [7, 8, 9]]
+    for prompt, (said,) in zip(
+        prompts, TransformersGenerator(model, tokenizer).generate(prompts, SamplingParams(6, seed=1)), strict=True
+    ):
+        ids = said.token_ids or []
+        own = full_logprobs(model, prompt + ids)[len(prompt) - 1 : -1].gather(1, torch.tensor(ids)[:, None])
+        assert own[:, 0].tolist() == pytest.approx(said.logprobs, abs=1e-4)
+
+
+def test_a_model_with_another_attention_is_refused(tokenizer: PreTrainedTokenizerFast) -> None:
+    with pytest.raises(CheckpointError, match=r"GptOss.* differ by [0-9.]+ nats, .* take engine\.kind vllm"):
+        TransformersGenerator(model_of("gpt_oss", len(tokenizer)), tokenizer)
 
 
 def test_decoding_gives_the_model_back_as_it_was(model: Qwen3ForCausalLM) -> None:

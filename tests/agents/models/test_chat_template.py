@@ -52,6 +52,24 @@ def test_a_growing_transcript_is_the_templates_own_rendering(name: str, turns: i
     assert transcript(template(name), turns) == rendering(name, turns)
 
 
+@pytest.mark.parametrize("before", ["\n", " "])
+def test_what_a_template_writes_before_its_mark_stands_there_once(before: str) -> None:
+    words = deepcopy(tokenizer("qwen2.5"))
+    words.chat_template = (
+        "{% for m in messages %}{% if m['role'] == 'user' %}### {{ m['content'] }}\n{% else %}@ {{ m['content'] + '"
+        + before
+        + "<|im_end|>\n' }}{% endif %}{% endfor %}{% if add_generation_prompt %}@ {% endif %}"
+    )
+    chat = ChatTemplate(words)
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "yo"},
+        {"role": "user", "content": "on"},
+    ]
+    grown = [*chat.prompt(messages[:1]), *chat.answer("yo"), *chat.between("on")]
+    assert words.decode(grown) == words.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+
+
 @pytest.mark.parametrize("thinking", [False, True])
 def test_qwen3_prompts_are_its_own_and_earlier_thoughts_stay_where_they_were_written(thinking: bool) -> None:
     chat, words = template("qwen3", thinking), tokenizer("qwen3")

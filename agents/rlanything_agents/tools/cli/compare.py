@@ -60,4 +60,4 @@ def _show(found: Mapping[str, Any]) -> None:
     if about := actions_text(found):
         screen.print(about)
     if found["different_settings"]:
-        screen.print(f"the settings differ: {', '.join(found['different_settings'])}")
+        screen.print(plain_text(f"the settings differ: {', '.join(found['different_settings'])}"))

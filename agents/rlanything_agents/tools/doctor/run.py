@@ -123,7 +123,10 @@ def _stages(folder: RunFolder) -> Iterator[Finding]:
         found = _object(file)
         broken = found if isinstance(found, str) else None
         yield Finding(f"stages/{file.name}", broken is None, broken or "done", AGAIN if broken else "")
-        own = list(_models(stages / file.stem, f"stages/{file.stem}")) if file.stem == "warm_start" else []
+        own: list[Finding] = []
+        if file.stem == "warm_start" and isinstance(found, dict):  # a model that imitated nothing has no weights there
+            taught = [role for role in MODELS if found.get(f"{role}_losses")]
+            own = list(_models(stages / file.stem, f"stages/{file.stem}", taught))
         yield from _with_changes(stages / file.stem, f"stages/{file.stem}", own, AGAIN)
 
 
@@ -201,11 +204,11 @@ def _checkpoint(checkpoint: Path, *, proofs: bool) -> Iterator[Finding]:
     yield from _with_changes(checkpoint, topic, found, "")
 
 
-def _models(place: Path, topic: str) -> Iterator[Finding]:
-    """Weights and learners of both models; one finding where all are good."""
+def _models(place: Path, topic: str, roles: Sequence[str] = MODELS) -> Iterator[Finding]:
+    """Weights and learners of models; one finding where all are good."""
     problems: list[Finding] = []
     tensors = 0
-    for role in MODELS:
+    for role in roles:
         if (place / role / AT_SERVICE).is_file():
             continue
         adapters = (place / role / f"{ADAPTERS}config.json").exists()
@@ -224,10 +227,10 @@ def _models(place: Path, topic: str) -> Iterator[Finding]:
                 problems.append(Finding(f"{topic}/{role}/{name}", False, message))
     if problems:
         yield from problems
-    else:
-        away = [role for role in MODELS if (place / role / AT_SERVICE).is_file()]
+    elif roles:
+        away = [role for role in roles if (place / role / AT_SERVICE).is_file()]
         service = f"; those of {' and '.join(away)} are at the Tinker service" if away else ""
-        yield Finding(topic, True, f"{tensors} tensors of {' and '.join(MODELS)}, with their optimizers{service}")
+        yield Finding(topic, True, f"{tensors} tensors of {' and '.join(roles)}, with their optimizers{service}")
 
 
 def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
@@ -255,12 +258,15 @@ def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
 
 
 def _compared(topic: str, samples: list[Any], weights: Path) -> Finding:
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoConfig
 
     from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO
+    from rlanything_agents.models.pretrained import model_class
     from rlanything_agents.training.audit import rescored
 
-    model = AutoModelForCausalLM.from_pretrained(weights, local_files_only=True, use_safetensors=True, dtype="auto")
+    kind = model_class(AutoConfig.from_pretrained(weights, local_files_only=True, trust_remote_code=False))
+    options = {"local_files_only": True, "use_safetensors": True, "dtype": "auto"}
+    model = kind.from_pretrained(weights, trust_remote_code=False, **options)
     found = rescored(model.eval(), samples)
     good = math.exp(min(found.largest, 700.0)) <= MOST_SAMPLER_RATIO
     message = (

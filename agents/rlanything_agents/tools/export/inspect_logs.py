@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.stored.episodes import StoredEpisode, read_episodes
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.tools.export.kinds import chat
-from rlanything_agents.tools.export.run import manual_of, new_folder
+from rlanything_agents.tools.export.run import new_folder, view_of
+from rlanything_envs.views import View
 from rlanything_task_pools import MissingExtra
 
 if TYPE_CHECKING:
@@ -45,20 +47,20 @@ def export_logs(folder: RunFolder, target: Path) -> dict[str, int]:
         from inspect_ai.log import write_eval_log
     except ImportError as error:
         raise MissingExtra(f"logs of Inspect AI need its package ({error}): pip install inspect-ai") from error
-    config = folder.config()
-    manual = manual_of(str(config.get("domain", "")))
+    config = SafeFolder(folder.path).json("config.json")
+    view = view_of(str(config.get("domain", "")))
     counts: dict[str, int] = {}
     with new_folder(folder, target) as (files, scratch):
         for file in files:
             if episodes := list(read_episodes(file)):
                 name = f"iteration-{episodes[0].iteration:04d}.eval"
                 played = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-                write_eval_log(_log(config, episodes, manual, played), str(scratch / name))
+                write_eval_log(_log(config, episodes, view, played), str(scratch / name))
                 counts[name] = len(episodes)
     return counts
 
 
-def _log(config: dict[str, Any], episodes: Sequence[StoredEpisode], manual: str, played: datetime) -> EvalLog:
+def _log(config: dict[str, Any], episodes: Sequence[StoredEpisode], view: View, played: datetime) -> EvalLog:
     from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalMetric, EvalResults, EvalScore, EvalSpec, EvalStats
 
     name, iteration = str(config.get("name", "run")), episodes[0].iteration
@@ -66,7 +68,7 @@ def _log(config: dict[str, Any], episodes: Sequence[StoredEpisode], manual: str,
     samples = []
     for episode in episodes:
         numbers[episode.task_id] += 1
-        samples.append(_sample(episode, numbers[episode.task_id], manual, name))
+        samples.append(_sample(episode, numbers[episode.task_id], view, name))
     ended = [episode for episode in episodes if episode.outcome is not None]
     accuracy = sum(episode.outcome == 1 for episode in ended) / len(ended) if ended else 0.0
     time = played.isoformat(timespec="seconds")
@@ -94,7 +96,7 @@ def _log(config: dict[str, Any], episodes: Sequence[StoredEpisode], manual: str,
     )
 
 
-def _sample(episode: StoredEpisode, epoch: int, manual: str, model: str) -> EvalSample:
+def _sample(episode: StoredEpisode, epoch: int, view: View, model: str) -> EvalSample:
     from inspect_ai.log import EvalError, EvalSample
     from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput
     from inspect_ai.scorer import CORRECT, INCORRECT, Score
@@ -103,7 +105,7 @@ def _sample(episode: StoredEpisode, epoch: int, manual: str, model: str) -> Eval
         ChatMessageUser(content=message["content"])
         if message["role"] == "user"
         else ChatMessageAssistant(content=message["content"], model=model)
-        for message in chat(episode, manual)
+        for message in chat(episode, view)
     ]
     if episode.turns:
         messages.append(ChatMessageUser(content=episode.turns[-1].observation))

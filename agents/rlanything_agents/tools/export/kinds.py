@@ -1,7 +1,7 @@
 """Kinds of rows of an exported data set, with the types of their columns.
 
-A chat begins with the environment's manual, where it has one, and its first message; an answer is the thought, where
-there is one, and the action in the last lines. The message after the last answer is left out.
+A chat begins with the environment's manual, where it has one, and its first message; an answer is thought and action
+as the full view of the environment writes them. The message after the last answer is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rlanything_agents.runs.stored.episodes import StoredEpisode, StoredTurn
+from rlanything_envs.views import View
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -31,13 +32,13 @@ class Kind:
         meaning: Description of a row.
         columns: Name -> type and description; types are Arrow's names, ``messages``, ``turns``, or a list of a type as
             ``[string]``.
-        rows: Function from a group and the environment's manual to rows.
+        rows: Function from a group and the environment's full view to rows.
         has_outcome: Whether a row belongs to one episode, and so to a solved or a failed one.
     """
 
     meaning: str
     columns: Mapping[str, tuple[str, str]]
-    rows: Callable[[Group, str], Iterator[Row]]
+    rows: Callable[[Group, View], Iterator[Row]]
     has_outcome: bool = True
 
     def features(self) -> Features:
@@ -59,7 +60,7 @@ def _feature(kind: str) -> Any:
     return Value(kind)
 
 
-def _episodes(group: Group, manual: str) -> Iterator[Row]:
+def _episodes(group: Group, view: View) -> Iterator[Row]:
     for number, episode in group:
         yield {
             **_head(number, episode),
@@ -69,13 +70,13 @@ def _episodes(group: Group, manual: str) -> Iterator[Row]:
         }
 
 
-def _turns(group: Group, manual: str) -> Iterator[Row]:
+def _turns(group: Group, view: View) -> Iterator[Row]:
     for number, episode in group:
         for k, turn in enumerate(episode.turns):
             yield {**_head(number, episode), "turn": k, **_turn(turn)}
 
 
-def _judgements(group: Group, manual: str) -> Iterator[Row]:
+def _judgements(group: Group, view: View) -> Iterator[Row]:
     for number, episode in group:
         for k, turn in enumerate(episode.turns):
             for v, (text, vote) in enumerate(zip_longest(turn.judgements, turn.votes)):
@@ -84,25 +85,25 @@ def _judgements(group: Group, manual: str) -> Iterator[Row]:
                 yield {**_head(number, episode), "turn": k, **shown, **judged, "reward": turn.reward}
 
 
-def _preferences(group: Group, manual: str) -> Iterator[Row]:
+def _preferences(group: Group, view: View) -> Iterator[Row]:
     """Pairs of the n-th solved and the n-th failed episode of a group, while there are both."""
     won = [episode for _, episode in group if episode.outcome == 1 and episode.turns]
     lost = [episode for _, episode in group if episode.outcome == -1 and episode.turns]
     for better, worse in zip(won, lost, strict=False):
         yield {
             **_task(better),
-            "prompt": chat(better, manual)[:1],
-            "chosen": chat(better, manual)[1:],
-            "rejected": chat(worse, manual)[1:],
+            "prompt": chat(better, view)[:1],
+            "chosen": chat(better, view)[1:],
+            "rejected": chat(worse, view)[1:],
             "chosen_score": better.score,
             "rejected_score": worse.score,
         }
 
 
-def _sft(group: Group, manual: str) -> Iterator[Row]:
+def _sft(group: Group, view: View) -> Iterator[Row]:
     for number, episode in group:
         if episode.outcome == 1 and episode.turns:
-            yield {**_head(number, episode), "messages": chat(episode, manual)}
+            yield {**_head(number, episode), "messages": chat(episode, view)}
 
 
 def _task(episode: StoredEpisode) -> Row:
@@ -131,12 +132,12 @@ def _turn(turn: StoredTurn) -> Row:
     }
 
 
-def chat(episode: StoredEpisode, manual: str) -> list[Row]:
+def chat(episode: StoredEpisode, view: View) -> list[Row]:
     """The messages of an episode, those of the user and of the assistant in turn, the assistant's last."""
-    shown = f"{manual}\n\n{episode.opening}" if manual else episode.opening
+    shown = f"{view.manual}\n\n{episode.opening}" if view.manual else episode.opening
     messages: list[Row] = []
     for turn in episode.turns:
-        answer = f"{turn.thought}\n{turn.action}" if turn.thought else turn.action
+        answer = view.write(turn.thought, turn.action)
         messages += [{"role": "user", "content": shown}, {"role": "assistant", "content": answer}]
         shown = turn.observation
     return messages

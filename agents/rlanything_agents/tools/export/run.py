@@ -11,12 +11,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import gymnasium as gym
 import yaml
 
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.runs.stored.episodes import read_episodes
+from rlanything_agents.runs.stored.folder import SafeFolder
 from rlanything_agents.tools.export.kinds import KINDS, Group, Kind, Row
+from rlanything_envs.views import View, get_view
 from rlanything_task_pools import MissingExtra, get_domain
 from rlanything_task_pools.errors import UnknownName
 from rlanything_verifiers.installed import install
@@ -24,7 +27,7 @@ from rlanything_verifiers.installed import install
 if TYPE_CHECKING:
     from datasets import Features
 
-__all__ = ["FORMATS", "SPLITS", "export_run", "manual_of", "new_folder"]
+__all__ = ["FORMATS", "SPLITS", "export_run", "new_folder", "view_of"]
 
 BATCH = 1000
 """Maximum rows in memory; each batch of Parquet leaves a few KB of metadata in memory until the file is complete."""
@@ -54,10 +57,10 @@ def export_run(
         MissingExtra: ``datasets`` is not installed.
     """
     _check(kinds, format, split)
-    config = folder.config()
-    manual = manual_of(str(config.get("domain", "")))
+    config = SafeFolder(folder.path).json("config.json")
+    view = view_of(str(config.get("domain", "")))
     with new_folder(folder, target) as (files, scratch):
-        counts = {name: _write(KINDS[name], files, manual, scratch / name, format, split) for name in kinds}
+        counts = {name: _write(KINDS[name], files, view, scratch / name, format, split) for name in kinds}
         if empty := [name for name, found in counts.items() if not found]:
             lacking = " and ".join(f"no {name} (a row is {KINDS[name].meaning})" for name in empty)
             raise RunFolderError(f"{folder.path} has {lacking}: nothing was written")
@@ -107,7 +110,7 @@ def _check(kinds: Sequence[str], format: str, split: str) -> None:
         raise MissingExtra(f"the export needs datasets ({error}): {install('export')}") from error
 
 
-def _write(kind: Kind, files: Sequence[Path], manual: str, folder: Path, format: str, split: str) -> dict[str, int]:
+def _write(kind: Kind, files: Sequence[Path], view: View, folder: Path, format: str, split: str) -> dict[str, int]:
     """Write the rows of all files to one file per split; returns the rows per split.
 
     Iterations come in order, so that only one file of a split by iteration is open at a time.
@@ -120,7 +123,7 @@ def _write(kind: Kind, files: Sequence[Path], manual: str, folder: Path, format:
             if split == "iteration":
                 tables.close()
                 opened = {}
-            for row in _rows(kind, file, manual):
+            for row in _rows(kind, file, view):
                 name = _split(row, split)
                 if name not in opened:
                     opened[name] = tables.enter_context(_Table(folder / f"{name}.{format}", features))
@@ -165,9 +168,9 @@ class _Table:
         self._rows = []
 
 
-def _rows(kind: Kind, file: Path, manual: str) -> Iterator[Row]:
+def _rows(kind: Kind, file: Path, view: View) -> Iterator[Row]:
     for group in _groups(file):
-        yield from kind.rows(group, manual)
+        yield from kind.rows(group, view)
 
 
 def _groups(file: Path) -> Iterator[Group]:
@@ -216,15 +219,9 @@ def _card(config: Mapping[str, Any], counts: Mapping[str, Mapping[str, int]], fo
     return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
 
 
-def manual_of(domain: str) -> str:
-    """Manual that a `Conversation` puts before the first observation of this domain; empty where unknown."""
-    import gymnasium as gym
-
-    import rlanything_envs  # noqa: F401  (registers the environments)
-
+def view_of(domain: str) -> View:
+    """Full view of the environment of a domain: its manual and the form of its answers; where unknown, a plain one."""
     try:
-        entry = gym.spec(get_domain(domain).env_id).entry_point
-    except (UnknownName, gym.error.Error):
-        return ""  # runs of a domain that is not installed here are exported without a manual
-    made = gym.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
-    return str(getattr(made, "manual", ""))
+        return get_view(get_domain(domain).env_id, "full")
+    except (UnknownName, gym.error.Error):  # a domain that is not installed here
+        return View("full", lambda text: ("", text), lambda *both: "\n".join(filter(None, both)))

@@ -55,7 +55,8 @@ def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[st
         "judge": [{"at": at, **_numbers(mapping(found.get("judge")))} for at, found in points if found.get("judge")],
         "rows": [_row(row) for row in rows],
         "health": [line.to_dict() for line in found if line.iterations],
-        "seconds": number(summary.get("seconds")) or sum(sum(_numbers(row.get("seconds")).values()) for row in rows),
+        "seconds": number(summary.get("seconds"))
+        or number(sum(sum(_numbers(row.get("seconds")).values()) for row in rows)),
         "counts": _numbers(rows[-1].get("tasks")) if rows else {},
         "settings": list(itertools.islice(_flat(config), MAX_SETTINGS)),
         "versions": {readable(k, 60): readable(v, 60) for k, v in list(files["versions"].items())[:40]},

@@ -125,6 +125,14 @@ def test_a_whole_run_is_whole_and_untouched(run: Path) -> None:
     assert states["metrics.jsonl"] == "2 iterations"
 
 
+def test_a_model_that_imitated_nothing_lacks_nothing(run: Path) -> None:
+    stage = run / "stages" / "warm_start.json"
+    stage.write_text(json.dumps({**json.loads(stage.read_text()), "judge_losses": []}))
+    shutil.rmtree(run / "stages" / "warm_start" / "judge")
+    (run / "stages" / "warm_start" / "manifest.json").unlink()
+    assert broken(run) == []
+
+
 def test_an_interrupted_run_goes_on_after_its_checkpoint(run: Path) -> None:
     interrupted(run)
     with (run / "metrics.jsonl").open("a") as file:

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.storage import RunFolderError
-from rlanything_agents.runs.stored.episodes import read_episodes
+from rlanything_agents.runs.stored.episodes import StoredEpisode, StoredTurn, read_episodes
 from rlanything_agents.tools.cli import app
 from rlanything_agents.tools.export import FORMATS, KINDS, export_run
+from rlanything_agents.tools.export.kinds import chat
+from rlanything_agents.tools.export.run import view_of
 from rlanything_envs import Conversation
 
 Records = list[dict[str, Any]]
@@ -142,8 +144,25 @@ def test_chats_are_what_a_conversation_tells_and_reads(run: Path, tmp_path: Path
     for pair in pairs:
         assert [message["role"] for message in pair["prompt"]] == ["user"]
         assert pair["chosen"][0]["role"] == pair["rejected"][-1]["role"] == "assistant"
-        assert (pair["iteration"], pair["task_id"], pair["chosen"][0]["content"].splitlines()[-1]) in won
+        assert (pair["iteration"], pair["task_id"], view_of("alfworld").read(pair["chosen"][0]["content"])[1]) in won
         assert (pair["chosen_score"], pair["rejected_score"]) == (1.0, 0.0)
+
+
+def test_an_answer_is_read_again_as_it_was_played() -> None:
+    """A thought may hold what looks like an action."""
+    turn = StoredTurn(thought="Action: look", action="go to fridge 1", observation="")
+    episode = StoredEpisode(
+        iteration=1, slot=0, role="active", task_id="t", goal="g", opening="o", outcome=1, turns=(turn,)
+    )
+    view = view_of("alfworld")
+    assert view.read(chat(episode, view)[1]["content"]) == ("Action: look", "go to fridge 1")
+
+
+def test_a_folder_of_somebody_else_is_read_as_plain_files(run: Path, tmp_path: Path) -> None:
+    (run / "config.json").rename(tmp_path / "elsewhere.json")
+    (run / "config.json").symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(RunFolderError, match=r"config\.json is not a plain file"):
+        export_run(RunFolder(run), tmp_path / "out", kinds=["turns"])
 
 
 def test_the_command(run: Path, tmp_path: Path) -> None:
