@@ -72,6 +72,8 @@ FAMILIES: dict[str, dict[str, object]] = {
     "granite": {"logits_scaling": 8.0},
     "cohere": {},  # multiplies its logits by 1/16
     "gemma2": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 8},  # caps its logits
+    "gemma3_text": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 8},
+    "olmo2": {},
     "phi3": {"sliding_window": 16},
     "mistral": {"sliding_window": 8},
     "qwen2": {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
