@@ -1,5 +1,6 @@
 """Evaluators in OSWorld's form, as the generated tasks use them: of files, and of nothing else."""
 
+import json
 import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ __all__ = [
     "csv_is",
     "file",
     "folder",
-    "json_has",
+    "json_is",
     "later",
     "mode_is",
     "ruled",
@@ -67,8 +68,8 @@ def folder(path: str, names: Sequence[str]) -> Evaluator:
 
 
 def text_is(path: str, content: str) -> Evaluator:
-    """A file holds this text; blanks and ends of lines may differ."""
-    return compared("compare_text_file", path, content.encode(), ignore_blanks=True)
+    """A file holds these lines; empty ones and blanks at their ends do not matter."""
+    return compared("compare_python_pure_text", path, content.encode())
 
 
 def contains(path: str, *texts: str) -> Evaluator:
@@ -81,10 +82,15 @@ def csv_is(path: str, content: str) -> Evaluator:
     return compared("compare_csv", path, content.encode(), strict=True)
 
 
-def json_has(path: str, *found: tuple[Sequence[str], Any]) -> Evaluator:
-    """A JSON file has these values under these keys."""
-    expect = [{"key": list(key), "method": "eq", "ref": value} for key, value in found]
-    return ruled("check_json", file(path), {"expect": expect, "unexpect": []})
+def json_is(path: str, values: Mapping[str, Any]) -> Evaluator:
+    """A JSON file has these values under these keys and nothing else; 1 is no ``true``, and 0 no ``false``."""
+    expect = [{"key": [key], "method": "eq", "ref": value} for key, value in values.items()]
+    flags = [rf'"{key}"\s*:\s*{json.dumps(value)}\b' for key, value in values.items() if isinstance(value, bool)]
+    return both(
+        ruled("check_json", file(path), {"expect": expect, "unexpect": []}),
+        compared("is_included_all_json_objects", path, json.dumps(values).encode()),
+        ruled("check_list", file(path), {"expect": flags}),
+    )
 
 
 def cells(path: str, values: Mapping[str, Any], sheet: int = 0) -> Evaluator:

@@ -1,7 +1,10 @@
 """Generated tasks: proved, the same everywhere, with words and kinds that training never sees."""
 
+import io
 from dataclasses import fields, replace
 
+import docx
+import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +21,7 @@ from rlanything_task_pools.osworld import (
 from rlanything_task_pools.osworld.gate import check_state, score
 from rlanything_task_pools.osworld.generate import draw_state, kinds_of
 from rlanything_task_pools.osworld.guest import FileGuest
+from rlanything_task_pools.osworld.office import Document, Paragraph
 from rlanything_task_pools.osworld.words import SEEN, UNSEEN, Words
 from rlanything_task_pools.task import Refused, Task
 
@@ -60,6 +64,42 @@ def test_an_oracle_wins_its_own_rung_alone(name):
     assert [[value == 1 for value in row] for row in won] == [[i == j for j in size] for i in size]
 
 
+def laid_out(data, breaks=(), centered=()):
+    """The document with page breaks before some paragraphs, and some in the centre."""
+    texts = [part.text for part in docx.Document(io.BytesIO(data)).paragraphs]
+    parts = [Paragraph(text, page_break=n in breaks, centered=n in centered) for n, text in enumerate(texts)]
+    return Document(parts).to_bytes()
+
+
+def last_sheet_written(data):
+    book, made = openpyxl.load_workbook(io.BytesIO(data)), io.BytesIO()
+    book.worksheets[-1]["A1"] = "other"
+    book.save(made)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "change"),
+    [
+        ("document_format", 0, lambda path, data: (path, laid_out(data, (), range(5)))),
+        ("document_format", 1, lambda path, data: (path, laid_out(data, [1]))),
+        ("document_format", 3, lambda path, data: (path, laid_out(data, [2, 3], [0]))),
+        ("bookmarks", 1, lambda path, data: (path, data.replace(b'",\n     "url"', b'zzz",\n     "url"'))),
+        ("write_files", 1, lambda path, data: (path, data.replace(b"\n", b" "))),
+        ("make_folders", 2, lambda path, data: (path.rstrip("/") if path.count("/") > 6 else path, data)),
+        ("edit_json", 2, lambda path, data: (path, data.replace(b"true", b"1"))),
+        ("edit_json", 0, lambda path, data: (path, data.replace(b"{", b'{"more": 1, ', 1))),
+        ("sort_files", 0, lambda path, data: (path, data and b"")),
+        ("sheet_layout", 3, lambda path, data: (path, last_sheet_written(data))),
+    ],
+)
+def test_what_a_goal_names_is_checked(name, number, change):
+    state, _ = draw_state(name, SPLIT[name], 0)
+    level, start = state.levels[number], FileGuest(state.files)
+    assert score(level.evaluator, start.after(dict(change(*each) for each in level.after.items()))) == 0
+    assert score(level.evaluator, start.after(level.after)) == 1
+
+
 def test_the_gate_refuses_what_is_unsound():
     state, _ = draw_state("edit_text", "train", 0)
     one, two, *rest = state.levels
@@ -78,7 +118,7 @@ def test_the_gate_refuses_what_is_unsound():
 
 
 def test_ids_are_pinned():
-    """A change of these is a change of every pool and panel: raise `VERSION` of the rng then."""
+    """A change of these is a change of pools and panels: raise `VERSION` of the rng where the draws differ."""
     found = {
         name: generate(0, SPLIT[name], kinds=name, difficulty=0).id.removeprefix("osworld-")
         for name in ("bookmarks", "document_text", "rename_files", "sheet_cells", "slide_titles")
@@ -87,7 +127,7 @@ def test_ids_are_pinned():
 
 
 PINNED: dict[str, str] = {
-    "bookmarks": "815875dd453d58a7",
+    "bookmarks": "06de5606decbbd0f",
     "document_text": "7189d97f907a2844",
     "rename_files": "3943a963061621b1",
     "sheet_cells": "bbfbdcfac30fd4ea",

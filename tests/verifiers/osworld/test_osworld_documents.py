@@ -213,6 +213,18 @@ def test_page_breaks():
     assert score("contains_page_break", line) == 0
 
 
+def test_layout():
+    def laid_out(number, center=0):
+        def change(document):
+            document.paragraphs[center].alignment = WD_ALIGN_PARAGRAPH.CENTER
+            document.paragraphs[number].runs[0].add_break(WD_BREAK.PAGE)
+
+        return letter("a", "b c", " ", "d", change=change)
+
+    both_ways("compare_docx_layout", laid_out(2), laid_out(0), laid_out(1))
+    both_ways("compare_docx_layout", laid_out(1), laid_out(1, center=1), laid_out(1))
+
+
 def test_first_line():
     def aligned(number):
         return letter(

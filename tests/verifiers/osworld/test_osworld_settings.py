@@ -343,6 +343,14 @@ ADDRESS = {"goto_prefix": "https://www."}
             {},
         ),
         (
+            "is_expected_bookmark_names",
+            "bookmarks",
+            {"expected": {"x": "https://x"}},
+            desk(bookmarks=BOOKMARKS),
+            desk(bookmarks={"roots": {"bookmark_bar": {"children": [{"type": "url", "url": "https://x"}]}}}),
+            {},
+        ),
+        (
             "is_expected_bookmarks",
             "bookmarks",
             {"type": "liked_authors_websites_urls", "urls": [["https://a0", "https://a1"], "https://b2"]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,7 @@ class TextDocument:
         images: the bytes of the pictures.
         footers: for each section, whether its footer has a page number or a digit.
         text_width: of the first section, in the unit of tab stops.
+        page_breaks: for each, the number of letters before it; blanks are no letters.
     """
 
     paragraphs: tuple[Paragraph, ...]
@@ -83,6 +85,7 @@ class TextDocument:
     images: tuple[bytes, ...]
     footers: tuple[bool, ...]
     text_width: int
+    page_breaks: tuple[int, ...]
 
 
 def read_document(file: File) -> TextDocument:
@@ -150,7 +153,16 @@ def _read(opened: Document) -> TextDocument:
         ),
         footers=tuple(_numbered(section.footer) for section in opened.sections),
         text_width=(section.page_width or 0) - (section.left_margin or 0) - (section.right_margin or 0),
+        page_breaks=tuple(_page_breaks(opened.element.body)),
     )
+
+
+def _page_breaks(body: Any) -> Iterator[int]:
+    letters = 0
+    for part in body.iter(f"{_W}t", f"{_W}br"):
+        letters += len("".join((part.text or "").split()))
+        if part.get(f"{_W}type") == "page":
+            yield letters
 
 
 def _paragraph(paragraph: Any) -> Paragraph:

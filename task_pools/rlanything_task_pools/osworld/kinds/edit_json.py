@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from rlanything_task_pools.osworld.checks import json_has
+from rlanything_task_pools.osworld.checks import json_is
 from rlanything_task_pools.osworld.kinds._editing import SAVE, with_line
 from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, opened
 from rlanything_task_pools.osworld.words import Words
@@ -24,11 +24,7 @@ def make(rng: RngStream, words: Words) -> State:
     def level(changed: list[tuple[str, ...]], steps: float) -> Level:
         now = json.loads(json.dumps(value))
         for key in changed:
-            spot = now
-            for step in key[:-1]:
-                spot = spot[step]
-            spot[key[-1]] = new[key]
-        after = _flat(now)
+            (now[key[0]] if key[1:] else now)[key[-1]] = new[key]
         listed = [
             f'"{key[-1]}"{f" in {chr(34)}{key[0]}{chr(34)}" if key[1:] else ""} to {json.dumps(new[key])}'
             for key in changed
@@ -41,7 +37,7 @@ def make(rng: RngStream, words: Words) -> State:
         return Level(
             f'In the settings file "{name}" on the Desktop, set {" and ".join(listed)}. Change nothing else, and '
             "save the file.",
-            json_has(path, *after.items()),
+            json_is(path, now),
             {path: text.encode()},
             steps,
             ("Texts are in double quotes, numbers and true are not.", "Press Ctrl+S to save the file."),
@@ -58,12 +54,6 @@ def make(rng: RngStream, words: Words) -> State:
         ],
         opened=[opened(path)],
     )
-
-
-def _flat(value: Any, key: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    if not isinstance(value, dict):
-        return {key: value}
-    return {path: end for name, inner in value.items() for path, end in _flat(inner, (*key, name)).items()}
 
 
 KIND = Kind("edit_json", ("os",), make)

@@ -32,19 +32,9 @@ def make(rng: RngStream, words: Words) -> State:
         files={PATH: _file(BEFORE)},
         levels=[
             level(
-                f"set the minimal number of undo levels to {low}",
-                {"undo-levels": str(low)},
-                4,
-                (undo,),
-                _levels(low),
+                f"set the minimal number of undo levels to {low}", {"undo-levels": str(low)}, 4, (undo,), _levels(low)
             ),
-            level(
-                f"change the theme to {one}",
-                {"theme": f'"{one}"'},
-                4.5,
-                (theme,),
-                _theme(one),
-            ),
+            level(f"change the theme to {one}", {"theme": f'"{one}"'}, 4.5, (theme,), _theme(one)),
             level(
                 f"change the theme to {two} and set the minimal number of undo levels to {high}",
                 {"theme": f'"{two}"', "undo-levels": str(high)},

@@ -19,12 +19,10 @@ def make(rng: RngStream, words: Words) -> State:
         return [pressed("ctrl+shift+n"), named(name)]
 
     def level(goal: str, made: list[str], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
-        top = [name for name in made if "/" not in name]
-        checks = [folder(place, [*names, *top])]
-        for name in top:
-            inside = [other.partition("/")[2] for other in made if other.startswith(f"{name}/")]
-            checks.append(folder(f"{place}/{name}", inside))
-        return Level(goal, both(*checks), {f"{place}/{name}/": b"" for name in made}, steps, hints, keys)
+        inside = {name: [other.partition("/")[2] for other in made if other.startswith(f"{name}/")] for name in made}
+        checks = [folder(f"{place}/{name}", held) for name, held in inside.items()]
+        top = folder(place, [*names, *(name for name in made if "/" not in name)])
+        return Level(goal, both(top, *checks), {f"{place}/{name}/": b"" for name in made}, steps, hints, keys)
 
     where = f'In the folder "{topic}" on the Desktop'
     how = "Press Ctrl+Shift+N in the file manager to make a folder."

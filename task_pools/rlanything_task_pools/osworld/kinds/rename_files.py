@@ -30,10 +30,7 @@ def make(rng: RngStream, words: Words) -> State:
         gone: dict[str, bytes | None] = {f"{place}/{old}": None for old in done}
         keys, shown = [], list(names)
         for old, new in done.items():
-            keys += [
-                chosen(shown, (), old) + "; " + pressed("f2"),
-                named(new),
-            ]
+            keys += [chosen(shown, (), old) + "; " + pressed("f2"), named(new)]
             shown = [new if name == old else name for name in shown]
         return Level(
             goal=f'In the folder "{topic}" on the Desktop, rename {listed}.',

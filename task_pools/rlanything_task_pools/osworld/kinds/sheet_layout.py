@@ -20,6 +20,7 @@ def make(rng: RngStream, words: Words) -> State:
 
     def level(goal: str, sheets: list[Sheet], steps: float, hints: tuple[str, ...], keys: list[str]) -> Level:
         rules = [{"type": "sheet_name"}, {"type": "freeze", "sheet_idx0": 0, "sheet_idx1": "EI0"}]
+        rules += [{"type": "sheet_data", "sheet_idx0": n, "sheet_idx1": f"EI{n}"} for n in range(len(sheets))]
         gold = book(*sheets)
         return Level(
             f'In the spreadsheet "{table.file}" on the Desktop, {goal}. Save the file.',

@@ -54,11 +54,7 @@ def _same_data() -> dict[str, Any]:
 
 
 def _sorted(column: int, down: bool) -> list[str]:
-    return [
-        pressed("ctrl+home", f"right*{column}"),
-        pressed("alt+d"),
-        pressed(f"down*{2 if down else 1}", "enter"),
-    ]
+    return [pressed("ctrl+home", f"right*{column}"), pressed("alt+d"), pressed(f"down*{2 if down else 1}", "enter")]
 
 
 def _retyped(rows: list[Row]) -> list[str]:

@@ -1,6 +1,6 @@
 """Files are moved into folders."""
 
-from rlanything_task_pools.osworld.checks import both, folder
+from rlanything_task_pools.osworld.checks import both, contains, folder
 from rlanything_task_pools.osworld.kinds._browsing import cut_into
 from rlanything_task_pools.osworld.kinds.base import DESKTOP, Kind, Level, State, draw_several, opened
 from rlanything_task_pools.osworld.words import Words
@@ -30,6 +30,7 @@ def make(rng: RngStream, words: Words) -> State:
             keys += cut_into(shown, folders, name, to)
             shown.remove(name)
         checks = [folder(f"{place}/{name}", held) for name, held in inside.items()]
+        checks += [contains(f"{place}/{to}/{name}", files[f"{place}/{name}"]) for name, to in moves.items()]
         return Level(goal, both(folder(place, [*left, *folders]), *checks), after, steps, hints, keys)
 
     where = f'In the folder "{topic}" on the Desktop'

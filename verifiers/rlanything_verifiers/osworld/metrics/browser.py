@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rlanything_verifiers.osworld.errors import EvaluatorError
 from rlanything_verifiers.osworld.matching import pattern, searches
-from rlanything_verifiers.osworld.metrics.values import ExpectedList
+from rlanything_verifiers.osworld.metrics.values import ExpectedList, ExpectedObject
 from rlanything_verifiers.osworld.registry import metric
 from rlanything_verifiers.osworld.urls import same_url, without_query
 
@@ -191,6 +191,13 @@ def is_expected_bookmarks(result: dict[str, Any], rules: Bookmarks) -> float:
     links = _links(_children(folders[0])) if folders else set()
     choices = [links & set([urls] if isinstance(urls, str) else urls) for urls in rules.urls or ()]
     return float(any(set(choice) == links for choice in itertools.islice(itertools.product(*choices), _CHOICES)))
+
+
+@metric
+def is_expected_bookmark_names(result: dict[str, Any], rules: ExpectedObject) -> float:
+    """The bookmarks bar holds the expected addresses under their names, and no others."""
+    sites = [item for item in _children(result.get("bookmark_bar")) if item.get("type") == "url"]
+    return float({(str(item.get("name")), str(item.get("url"))) for item in sites} == rules.expected.items())
 
 
 def _children(folder: Any) -> list[dict[str, Any]]:

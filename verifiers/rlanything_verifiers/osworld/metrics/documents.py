@@ -96,6 +96,16 @@ def compare_line_spacing(result: File, expected: File) -> float:
 
 
 @metric
+def compare_docx_layout(result: File, expected: File) -> float:
+    """The texts are the same, pages end in the same places, and the same lines are centred, empty ones apart."""
+
+    def facts(found: TextDocument) -> Any:
+        return found.page_breaks, [part.alignment == "CENTER" for part in found.paragraphs if part.text.strip()]
+
+    return _same_with(result, expected, facts)
+
+
+@metric
 def compare_contains_image(result: File, expected: File) -> float:
     """There are pictures in the same places of the text."""
     return float(_places(result, "picture") == _places(expected, "picture"))
