@@ -160,7 +160,11 @@ class DesktopEnv:
         kind = action.get("action_type") if isinstance(action, Mapping) else action
         if kind in ("DONE", "FAIL"):
             self._last = kind
-            return self._get_obs(), 0.0, True, {str(kind).lower(): True}
+            try:
+                seen = self._get_obs()
+            except InfrastructureError:  # raised again, unless the agent has broken its desktop
+                seen = self._told(self._scored())
+            return seen, 0.0, True, {str(kind).lower(): True}
         if self.action_space == "pyautogui" and isinstance(action, Mapping):
             action = str(action.get("command", ""))
         self._last = None
@@ -178,10 +182,17 @@ class DesktopEnv:
             InfrastructureError: Desktop or evaluator failed: there is no score.
         """
         if self._score is None:
-            word = self._last or "DONE"
-            action = {"action_type": word, "parameters": {}} if self.action_space == "computer_13" else word
-            self._score = float(self._taken(action)[1])
-        return self._score
+            self._scored()
+        return self._score or 0.0
+
+    def _scored(self) -> Any:
+        """What is seen after the last word, which the environment scores."""
+        word = self._last or "DONE"
+        seen, reward, *_ = self._taken(
+            {"action_type": word, "parameters": {}} if self.action_space == "computer_13" else word
+        )
+        self._score = float(reward)
+        return seen
 
     def render(self, mode: str = "rgb_array") -> bytes:
         """The screen as PNG."""

@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
@@ -100,14 +100,14 @@ MAX_LINES, MAX_CHARACTERS, MAX_TEXT = 200, 12_000, 400
 """Most lines, most characters of all lines, and most characters of a name or text."""
 
 
-def linearise(xml: str) -> str:
+def linearise(xml: str, place: Callable[[int, int], tuple[float, float]] | None = None) -> str:
     """The lines of `relevant`; a last line says how many elements are not shown."""
-    lines, left_out = relevant(xml)
+    lines, left_out = relevant(xml, place)
     more = [f"({left_out} more elements are not shown)"] if left_out else []
     return "\n".join([*(line.text for line in lines), *more])
 
 
-def relevant(xml: str) -> tuple[list[Line], int]:
+def relevant(xml: str, place: Callable[[int, int], tuple[float, float]] | None = None) -> tuple[list[Line], int]:
     """The relevant elements with a line each: role, name, text, centre and states; and the number of those left out.
 
     ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. A button without a name has
@@ -118,6 +118,7 @@ def relevant(xml: str) -> tuple[list[Line], int]:
 
     Args:
         xml: the tree in OSWorld's vocabulary.
+        place: coordinates of a pixel, as the agent writes them; the pixel's own if None.
     """
     windows = _windows(read_elements(xml))
     shown: list[list[Line]] = [[] for _ in windows]
@@ -128,7 +129,7 @@ def relevant(xml: str) -> tuple[list[Line], int]:
             if left_out or count == MAX_LINES:
                 left_out += 1
                 continue
-            line = Line(element, _line_of(element, MAX_TEXT, window))
+            line = Line(element, _line_of(element, MAX_TEXT, window, place))
             if length + len(line.text) + 1 > MAX_CHARACTERS:
                 left_out += 1
                 continue
@@ -202,7 +203,12 @@ def _neighbour(element: Element, window: Sequence[Element]) -> str:
     return name
 
 
-def _line_of(element: Element, max_text: int, window: Sequence[Element] = ()) -> str:
+def _line_of(
+    element: Element,
+    max_text: int,
+    window: Sequence[Element] = (),
+    place: Callable[[int, int], tuple[float, float]] | None = None,
+) -> str:
     """An element in a line, with at most `max_text` characters of its name and of its text.
 
     One without either is named by its neighbour among the elements of its window.
@@ -218,7 +224,8 @@ def _line_of(element: Element, max_text: int, window: Sequence[Element] = ()) ->
         words.append(f"text={json.dumps(text, ensure_ascii=False)}")
     if element.value and element.role in _VALUED:
         words.append(f"value={element.value}")
-    words.append(f"({element.x}, {element.y})")
+    x, y = (element.x, element.y) if place is None else place(element.x, element.y)
+    words.append(f"({x}, {y})")
     told = [word for state, word in _TOLD_STATES.items() if state in element.states]
     if element.role == "table-cell" and "editable" in told:
         told.remove("editable")

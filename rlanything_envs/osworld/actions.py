@@ -158,9 +158,11 @@ def last_word(text: str) -> Word | None:
 
 def _split(code: str) -> tuple[str, Word | None]:
     """Code, and the word on its last line."""
-    lines = code.rstrip().split("\n")
-    word = _word(lines[-1])
-    return (code.strip("\n"), None) if word is None else ("\n".join(lines[:-1]).strip("\n"), word)
+    before, _, last = code.rstrip().rpartition("\n")
+    word = _word(last)
+    if word is None or (last.lstrip().startswith("#") and _is_code(before)):  # a comment of the code is no word
+        return code.strip("\n"), None
+    return before.strip("\n"), word
 
 
 def _word(line: str) -> Word | None:

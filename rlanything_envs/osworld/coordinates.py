@@ -12,11 +12,13 @@ import warnings
 
 from rlanything_envs.errors import Unreadable
 
-__all__ = ["Scale", "absolute", "along", "to_pixels"]
+__all__ = ["Scale", "absolute", "along", "relative", "to_pixels"]
 
 Scale = float | tuple[float, float]
 """Coordinates of the far edges of the screen, one for both or one each; 0 for pixels."""
 
+_WHOLE = 500
+"""Smallest scale whose coordinates are told as whole numbers."""
 _CLICKS = {"click", "leftClick", "rightClick", "middleClick", "doubleClick", "tripleClick", "mouseDown", "mouseUp"}
 _AT_FIRST = frozenset({*_CLICKS, "move", "moveTo", "moveRel", "drag", "dragTo", "dragRel", "onScreen"})
 """Calls whose first two arguments are a place or a distance."""
@@ -60,6 +62,12 @@ def to_pixels(value: float, size: int, scale: float) -> int:
     """A coordinate in pixels; the far edge of the screen is its last pixel."""
     pixel = round(value * size / scale)
     return size - 1 if pixel == size else pixel
+
+
+def relative(pixel: int, size: int, scale: float) -> float:
+    """The coordinate of a pixel, a whole number where the scale has as many as the screen has pixels."""
+    value = pixel * scale / size
+    return round(value) if scale >= _WHOLE else round(value, 4)
 
 
 class _Rewriter(ast.NodeTransformer):

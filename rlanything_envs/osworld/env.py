@@ -360,7 +360,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             self._check(episode)  # before a look, which would wait for a screen that is gone
             seen = self._look(self.client, self.settle if answer.acted else None)
             self._check(episode)  # after it, since what was killed takes a moment to end
-            if answer.ends or episode.turn == self.max_turns:
+            if answer.ends or episode.turn == self.max_turns or is_last_step(episode.limits):
                 answer.reward = self._score(episode, answer.action)
                 answer.outcome = _verdict(answer.reward)
         except Exception as error:

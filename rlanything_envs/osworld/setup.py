@@ -223,10 +223,7 @@ _STEPS: Mapping[str, _Step] = {
 _ACTING = frozenset({"activate_window", "close_window", "command", "execute"})
 """Steps after which programs are at work; those that open a window wait for it."""
 
-_ACCOUNTS = {
-    "googledrive": "a Google Drive account",
-    "login": "an account on a web site",
-}
+_ACCOUNTS = {"googledrive": "a Google Drive account", "login": "an account on a web site"}
 """Unsupported steps of 16 published tasks, and what they would need."""
 
 

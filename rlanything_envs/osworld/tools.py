@@ -25,10 +25,7 @@ def move_to(x: X, y: Y) -> str:
 
 
 def click(
-    x: X,
-    y: Y,
-    button: Button = "left",
-    clicks: Annotated[Literal[1, 2, 3], Field(description="How many clicks.")] = 1,
+    x: X, y: Y, button: Button = "left", clicks: Annotated[Literal[1, 2, 3], Field(description="How many clicks.")] = 1
 ) -> str:
     """Click at a place."""
     return _action("CLICK", x=x, y=y, button=button, num_clicks=clicks)

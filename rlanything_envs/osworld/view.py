@@ -10,7 +10,7 @@ import numpy as np
 
 from rlanything_envs.osworld import messages
 from rlanything_envs.osworld.accessibility import Line, linearise
-from rlanything_envs.osworld.coordinates import Scale
+from rlanything_envs.osworld.coordinates import Scale, along, relative
 from rlanything_envs.osworld.desktop.observation import Observation, Pixels
 from rlanything_envs.osworld.marks import draw_marks, list_marks, marked
 from rlanything_envs.spaces import Unicode
@@ -45,12 +45,7 @@ class View:
     """
 
     def __init__(
-        self,
-        names: Sequence[str] | str,
-        screen: tuple[int, int],
-        actions: str,
-        scale: Scale,
-        instructions: bool = True,
+        self, names: Sequence[str] | str, screen: tuple[int, int], actions: str, scale: Scale, instructions: bool = True
     ) -> None:
         self._alone = names == "text"
         if isinstance(names, str) and not self._alone:
@@ -61,7 +56,7 @@ class View:
             raise ValueError(f"OSWorldEnv: observation {unknown[0]!r} is unknown; choose from {known}")
         if not self.names or len(set(self.names)) != len(self.names):
             raise ValueError(f"OSWorldEnv: observation must name something, and nothing twice, got {names!r}")
-        self._screen = screen
+        self._screen, self._scale = screen, scale
         chosen = set(self.names)
         self.marked = "marks" in chosen
         if self.marked and (actions != "pyautogui" or scale):
@@ -88,13 +83,7 @@ class View:
         return marked((seen and seen.accessibility_tree) or "", self._screen) if self.marked else []
 
     def told(
-        self,
-        seen: Observation | None,
-        instruction: str,
-        message: str,
-        turn: int,
-        left: int,
-        marks: Sequence[Line] = (),
+        self, seen: Observation | None, instruction: str, message: str, turn: int, left: int, marks: Sequence[Line] = ()
     ) -> Any:
         """The observation for the agent.
 
@@ -109,7 +98,7 @@ class View:
         tree = (seen and seen.accessibility_tree) or ""
         texts = {
             "accessibility_tree": tree[: OBSERVATIONS["accessibility_tree"]],
-            "accessibility_text": linearise(tree) if self._lines else "",
+            "accessibility_text": linearise(tree, self._place if self._scale else None) if self._lines else "",
             "instruction": instruction,
             "terminal": ((seen and seen.terminal) or "")[-OBSERVATIONS["terminal"] :],
             "message": message if turn else self._manual,
@@ -120,6 +109,10 @@ class View:
         if self._alone:
             return texts["text"]
         return {name: self._pixels(seen, marks) if name == "screenshot" else texts[name] for name in self.names}
+
+    def _place(self, x: int, y: int) -> tuple[float, float]:
+        """Coordinates of a pixel as the agent writes them."""
+        return relative(x, self._screen[0], along(self._scale, 0)), relative(y, self._screen[1], along(self._scale, 1))
 
     def _text(self, lines: str, instruction: str, message: str, turn: int, left: int) -> str:
         if turn:

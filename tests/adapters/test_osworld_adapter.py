@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from isolated import ROOT, Isolated
 from PIL import Image
-from scripted_desktop import SCRIPTED
+from scripted_desktop import SCRIPTED, ScriptedClient, ScriptedDesktop
 
 from rlanything_envs.adapters.osworld import DesktopEnv
 from rlanything_envs.errors import EpisodeOver, InfrastructureError
 from rlanything_envs.osworld.clicks import Click, clicks_of, mark_clicks
+from rlanything_envs.osworld.desktop import DesktopError
 from rlanything_envs.osworld.env import OSWorldEnv
 from rlanything_task_pools.task import TaskFormatError
 
@@ -38,6 +39,34 @@ ACTIONS = [
     {"action_type": "TYPING", "parameters": {"text": " you"}},
     {"action_type": "HOTKEY", "parameters": {"keys": ["ctrl", "s"]}},
 ]
+
+
+@pytest.mark.parametrize("word", ["DONE", "FAIL"])
+def test_an_agent_that_breaks_its_desktop_and_says_done_has_failed(word):
+    class Dying(ScriptedClient):
+        dead = False
+
+        def observe(self, *args, **options):
+            if self.dead:
+                raise DesktopError("no answer")
+            return super().observe(*args, **options)
+
+    class Fragile(ScriptedDesktop):
+        def reset(self):
+            self._client = Dying(self._screen)
+
+        def intact(self):
+            return True
+
+    desktop = Fragile((1920, 1080))
+    env = DesktopEnv(backend=desktop)
+    env._env.settle = None
+    env.reset(task_config={**EXAMPLE, "config": []})
+    env.step(CODE[0])
+    desktop.client.dead = True
+    assert env.step(word)[1:3] == (0.0, True)
+    assert env.evaluate() == 0.0
+    env.close()
 
 
 @pytest.fixture

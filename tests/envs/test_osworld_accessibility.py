@@ -37,6 +37,8 @@ def test_lines():
         node("label", "Name:", "Name:"),
         node("slider", "Volume", more=' val:value="0.5"'),
     )
+    scaled = linearise(xml, lambda x, y: (x * 10, y * 10))
+    assert scaled == linearise(xml).replace("(60, 40)", "(600, 400)"), "as an agent writes coordinates"
     assert linearise(xml).split("\n") == [
         'frame "a.txt - Editor" (60, 40) active',
         'push-button "Save" (60, 40)',

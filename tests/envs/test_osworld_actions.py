@@ -33,6 +33,8 @@ SCREEN = (1920, 1080)
         (f"```python\n{CLICK}```", Action(CLICK)),
         (f"```python\nimport pyautogui\n{CLICK}; pyautogui.press('a')\nDONE\n```", None),
         ("```\nx = '''\nDONE\n'''\npyautogui.write(x)\n```", Action("x = '''\nDONE\n'''\npyautogui.write(x)")),
+        (f"```python\n{CLICK}\n# Done.\n```", Action(f"{CLICK}\n# Done.")),
+        ("I have moved the file.\n## DONE", Action(word="DONE")),
         ("DONE", Action(word="DONE")),
         ("done.", Action(word="DONE")),
         ("```\nFAIL\n```", Action(word="FAIL")),

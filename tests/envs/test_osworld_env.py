@@ -74,9 +74,10 @@ def test_done_too_early_is_a_failure(env):
     assert (reward, terminated, truncated, info["outcome"]) == (0.0, True, False, Verdict.FAILURE)
 
 
+@pytest.mark.parametrize("limit", ["max_turns", "max_episode_steps"])
 @pytest.mark.parametrize(("actions", "reward"), [(SOLUTION, 1.0), (SOLUTION[:2], 0.0)])
-def test_the_last_turn_is_scored(actions, reward):
-    env = made(max_turns=len(actions))
+def test_the_last_turn_is_scored(actions, reward, limit):
+    env = made(**{limit: len(actions)})
     env.reset()
     _, got, terminated, truncated, info = play(env, actions)
     assert (got, terminated, truncated) == (reward, False, True)

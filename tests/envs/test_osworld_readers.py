@@ -129,6 +129,14 @@ Action: click(start_box='<|box_start|>(500,250)<|box_end|>')"""
             None,
         ),
         ("openai", '{"type": "screenshot"}', "", "WAIT"),
+        ("openai", '{"type": "keypress", "keys": ["CTRL", "A"]}', "pyautogui.hotkey('ctrl', 'a')", None),
+        ("anthropic", '{"action": "key", "text": "ctrl+minus"}', "pyautogui.hotkey('ctrl', '-')", None),
+        (
+            "anthropic",
+            '{"action": "key", "text": "Down Return"}',
+            "pyautogui.press('down')\npyautogui.press('return'",
+            None,
+        ),
         ("openai", "The sheet is saved.\nDONE", "", "DONE"),
         ("anthropic", 'I click.\n{"action": "left_click", "coordinate": [960, 270]}', "pyautogui.click(960, 270", None),
         (

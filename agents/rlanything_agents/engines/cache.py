@@ -198,11 +198,7 @@ class RaggedDecoder:
         return torch.cat(parts)[order]
 
     def _forward(
-        self,
-        rows: np.ndarray,
-        tokens: Sequence[Sequence[int]],
-        counts: np.ndarray,
-        images: Sequence[tuple[Image, ...]],
+        self, rows: np.ndarray, tokens: Sequence[Sequence[int]], counts: np.ndarray, images: Sequence[tuple[Image, ...]]
     ) -> torch.Tensor:
         device = self.model.device
         ids = np.zeros((len(tokens), int(counts.max())), dtype=np.int64)

@@ -413,10 +413,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _pad(self, micro: MicroBatch) -> Padded:
         return Padded.of(
-            micro,
-            padding=self._tokenizer.pad_token_id,
-            masked=not self._restarts,
-            device=self.accelerator.device,
+            micro, padding=self._tokenizer.pad_token_id, masked=not self._restarts, device=self.accelerator.device
         )
 
     def _get_per_token_logps_and_entropies(

@@ -36,12 +36,7 @@ def _vm() -> type[Desktop]:
     return VmDesktop
 
 
-BACKENDS: Mapping[str, Callable[[], type[Desktop]]] = {
-    "bwrap": _bwrap,
-    "docker": _docker,
-    "vm": _vm,
-    "http": _http,
-}
+BACKENDS: Mapping[str, Callable[[], type[Desktop]]] = {"bwrap": _bwrap, "docker": _docker, "vm": _vm, "http": _http}
 """Backends by name. A missing backend is never replaced by another."""
 
 

@@ -69,11 +69,7 @@ class VmDesktop(LocalDesktop):
     name = "vm"
 
     def __init__(
-        self,
-        qcow2: str | Path,
-        screen: tuple[int, int] = (1920, 1080),
-        memory: str = "4g",
-        network: bool = False,
+        self, qcow2: str | Path, screen: tuple[int, int] = (1920, 1080), memory: str = "4g", network: bool = False
     ) -> None:
         super().__init__()
         self.disk = Path(qcow2).expanduser().resolve()

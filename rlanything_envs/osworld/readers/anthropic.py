@@ -36,6 +36,9 @@ EXAMPLE = '{"action": "left_click", "coordinate": [1, 2]}'
 _DIRECTIONS = {"up": ("dy", 1), "down": ("dy", -1), "right": ("dx", 1), "left": ("dx", -1)}
 _MOST_STEPS = 100
 
+_MOST_KEYS = 50
+"""Keys, or combinations of keys, of one ``key`` action."""
+
 
 def steps(said: str) -> list[Step]:
     """The steps of the calls of an answer in their order; none where there is no call."""
@@ -70,8 +73,12 @@ def _steps_of(action: Any, given: Arguments) -> list[Step]:
             return _holding(given, [*moved, step("SCROLL", **{axis: amount})])
         case "type":
             return [step("TYPING", text=given.take("text"))]
-        case "key":
-            return [press(keys_in(given.take("text")))]
+        case "key":  # as xdotool takes it: keys after one another between blanks
+            text = given.take("text")
+            parts = text.split() if isinstance(text, str) and text.strip() else [text]
+            if len(parts) > _MOST_KEYS:
+                raise Unreadable(f"key: there are more than {_MOST_KEYS} keys in it; send fewer")
+            return [press(keys_in(part)) for part in parts]
         case "hold_key":
             return held(keys_in(given.take("text")), [given.hold("duration")])
         case "wait" | "screenshot":

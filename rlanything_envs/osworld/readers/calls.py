@@ -47,6 +47,10 @@ _KEYS = {
     "num_lock": "numlock",
     "kp_enter": "enter",
     "menu": "apps",
+    **{"minus": "-", "plus": "+", "equal": "=", "slash": "/", "backslash": "\\", "period": ".", "comma": ","},
+    **{"semicolon": ";", "apostrophe": "'", "grave": "`", "underscore": "_", "question": "?", "exclam": "!"},
+    **{"bracketleft": "[", "bracketright": "]", "asterisk": "*", "numbersign": "#", "at": "@", "colon": ":"},
+    **{f"kp_{name}": name for name in ("add", "subtract", "multiply", "divide", "decimal")},
     **{f"kp_{digit}": f"num{digit}" for digit in range(10)},
 }
 """Names of X, of browsers and of other systems, and PyAutoGUI's name; the desktop reports a name that no key has."""

@@ -77,7 +77,8 @@ def _steps_of(kind: Any, given: Arguments) -> list[Step]:
         case "type":
             return [step("TYPING", text=given.take("text"))]
         case "keypress":
-            return [press(given.keys("keys"))]
+            keys = given.keys("keys")  # with others a letter is named by its capital, as CTRL and A
+            return [press(keys if len(keys) == 1 else [key.lower() for key in keys])]
         case "wait" | "screenshot":
             given.take("ms")
             return [step("WAIT")]

@@ -81,11 +81,7 @@ def main() -> int:
 
 def _limit(memory: int, disk: int, processes: int) -> None:
     """Limits of each program; those of all together are the business of the other end, where it can set them."""
-    limits = {
-        resource.RLIMIT_DATA: memory,
-        resource.RLIMIT_FSIZE: disk,
-        resource.RLIMIT_NPROC: processes,
-    }
+    limits = {resource.RLIMIT_DATA: memory, resource.RLIMIT_FSIZE: disk, resource.RLIMIT_NPROC: processes}
     for kind, most in limits.items():
         if most:
             hard = resource.getrlimit(kind)[1]
@@ -113,12 +109,7 @@ def _serve(requests: socket.socket, session: Session, limited: bool) -> None:
 
 
 def _answer(
-    request: dict[str, Any],
-    fds: list[int],
-    requests: socket.socket,
-    session: Session,
-    threads: _Threads,
-    limited: bool,
+    request: dict[str, Any], fds: list[int], requests: socket.socket, session: Session, threads: _Threads, limited: bool
 ) -> None:
     if request["kind"] == "state":
         busy = threads.look()

@@ -43,10 +43,4 @@ def _number(digits: str) -> tuple[int, str]:
 def satisfies(version: str, relation: str, wanted: str) -> bool:
     """Whether a version meets a requirement, such as ``>= 2.36``."""
     have, want = version_key(version), version_key(wanted)
-    return {
-        "<<": have < want,
-        "<=": have <= want,
-        "=": have == want,
-        ">=": have >= want,
-        ">>": have > want,
-    }[relation]
+    return {"<<": have < want, "<=": have <= want, "=": have == want, ">=": have >= want, ">>": have > want}[relation]

@@ -71,6 +71,8 @@ def _place(x: Place, y: Place) -> Point:
 
 
 def _glide(target: Point, duration: float, tween: Tween) -> None:
+    if display().pressed():
+        duration = max(duration, _SHORTEST_DRAG)
     start, begin = display().position(), time.monotonic()
     steps = int(duration / _STEP)
     for i in range(1, steps):
@@ -116,12 +118,7 @@ def _shifted(x_offset: Place, y_offset: Place) -> Point:
 
 
 @action
-def moveRel(
-    xOffset: Place = None,
-    yOffset: Place = None,
-    duration: float = 0.0,
-    tween: Tween = linear,
-) -> None:
+def moveRel(xOffset: Place = None, yOffset: Place = None, duration: float = 0.0, tween: Tween = linear) -> None:
     """Move the pointer by an offset."""
     _glide(_shifted(xOffset, yOffset), duration, tween)
 
@@ -133,7 +130,7 @@ def _drag(target: Point, duration: float, tween: Tween, button: Any, mouse_down_
     number = _button(button)
     if mouse_down_up:
         display().button(number, True)
-    _glide(target, max(duration, _SHORTEST_DRAG), tween)
+    _glide(target, duration if mouse_down_up else max(duration, _SHORTEST_DRAG), tween)
     if mouse_down_up:
         time.sleep(_STEP)
         display().button(number, False)

@@ -31,11 +31,6 @@ def pixel(x: int, y: int) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def pixelMatchesColor(
-    x: int,
-    y: int,
-    expectedRGBColor: tuple[int, int, int],
-    tolerance: int = 0,
-) -> bool:
+def pixelMatchesColor(x: int, y: int, expectedRGBColor: tuple[int, int, int], tolerance: int = 0) -> bool:
     """Whether one place has a colour, give or take a tolerance for each channel."""
     return all(abs(a - b) <= tolerance for a, b in zip(pixel(x, y), expectedRGBColor, strict=True))

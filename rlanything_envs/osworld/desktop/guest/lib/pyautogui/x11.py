@@ -44,6 +44,9 @@ _ErrorHandler = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _ignore = _ErrorHandler(lambda display, error: 0)
 _X.XSetErrorHandler(_ignore)  # a window may vanish at any moment; Xlib would end the process
 
+_BUTTONS = 0x1F00
+"""Mask of the five buttons in the state of the pointer (Button1Mask to Button5Mask of X.h)."""
+
 
 class _Message(ctypes.Structure):
     """XClientMessageEvent (Xlib.h)."""
@@ -126,11 +129,18 @@ class Display:
 
     def position(self) -> tuple[int, int]:
         """Where the pointer is, in pixels."""
+        return self._pointer()[:2]
+
+    def pressed(self) -> bool:
+        """Whether a button of the mouse is held down."""
+        return bool(self._pointer()[2] & _BUTTONS)
+
+    def _pointer(self) -> tuple[int, int, int]:
         window, child = _Ulong(), _Ulong()
         x, y, window_x, window_y, mask = _Int(), _Int(), _Int(), _Int(), ctypes.c_uint()
         places = (window, child, x, y, window_x, window_y, mask)
         _X.XQueryPointer(self._display, self._root, *map(ctypes.byref, places))
-        return x.value, y.value
+        return x.value, y.value, mask.value
 
     def move(self, x: int, y: int) -> None:
         """Put the pointer somewhere, in pixels; the server keeps it on the screen."""
