@@ -58,15 +58,8 @@ class RolloutGroup:
 
     def header(self, t: int, iteration: int) -> dict[str, Any]:
         """Record of an episode besides its turns; messages are the environment's own, whatever the view."""
-        trajectory = self.trajectories[t]
-        return {
-            "iteration": iteration,
-            "slot": self.assignment.slot,
-            "role": self.assignment.role,
-            "goal": self.assignment.task.goal,
-            **{k: v for k, v in trajectory.to_dict().items() if k not in ("tag", "message", "steps")},
-            "opening": trajectory.full_opening,
-        }
+        place = {"iteration": iteration, "slot": self.assignment.slot, "role": self.assignment.role}
+        return {**place, "goal": self.assignment.task.goal, **self.trajectories[t].record()}
 
 
 def rewarded_outcomes(episodes: Sequence[Trajectory], feedback: FeedbackConfig) -> list[int | None]:

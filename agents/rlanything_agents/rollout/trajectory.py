@@ -141,6 +141,11 @@ class Trajectory:
             "steps": [_named(step) for step in self.steps],
         }
 
+    def record(self) -> dict[str, Any]:
+        """The episode in the records of runs and benchmarks, without its turns."""
+        kept = {name: value for name, value in self.to_dict().items() if name not in ("tag", "message", "steps")}
+        return {**kept, "opening": self.full_opening}
+
 
 def _named(step: Step) -> dict[str, str]:
     """Texts of a step; ``message`` is left out where it is empty."""

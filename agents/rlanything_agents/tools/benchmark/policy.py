@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.rollout.environments import make_envs
 from rlanything_agents.rollout.rollout import rollout
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.runs.folder import RunFolder, RunFolderError
+from rlanything_agents.runs.folder import RunFolder, RunFolderError, write_atomically
 from rlanything_agents.runs.learners import Learners
 from rlanything_agents.tools.benchmark.agent import Lockstep
 from rlanything_agents.tools.benchmark.episode import Episode, Result, counted
@@ -100,13 +101,15 @@ class RunAgent(Lockstep):
             for first in range(0, len(self._episodes), CHUNK):
                 chunk = self._episodes[first : first + CHUNK]
                 if any(episode.key in wanted for episode in chunk):
-                    results = self._in_batch(envs, chunk, parallel)
+                    results = self._in_batch(envs, chunk, parallel, world.record)
                     yield from (result for result in results if result.key in wanted)
         finally:
             for env in envs:
                 env.close()
 
-    def _in_batch(self, envs: Sequence[gym.Env[str, str]], chunk: Sequence[Episode], threads: int) -> list[Result]:
+    def _in_batch(
+        self, envs: Sequence[gym.Env[str, str]], chunk: Sequence[Episode], threads: int, record: str
+    ) -> list[Result]:
         start = time.perf_counter()
         trajectories = rollout(
             self.learners.actor,
@@ -121,6 +124,11 @@ class RunAgent(Lockstep):
             threads=threads,
         )
         seconds = (time.perf_counter() - start) / len(chunk)
+        for episode, t in zip(chunk, trajectories, strict=True) if record else ():
+            told = {"role": "benchmark", "goal": episode.task.goal, **t.record()}
+            told["turns"] = [step.record() for step in t.steps]
+            Path(record).mkdir(parents=True, exist_ok=True)
+            write_atomically(Path(record) / f"{episode.name}.json", json.dumps(told))
         return [_result(episode, t, seconds) for episode, t in zip(chunk, trajectories, strict=True)]
 
 

@@ -128,6 +128,8 @@ def of_benchmark(
         name = f"episodes/{result.task}-{seed_of(seed, 'episode', result.task, result.episode)}"
         record: _Record | str
         try:
+            if str(settings.get("agent")).startswith("run:"):  # stored are the actions of its view alone
+                raise FileNotFoundError
             record = _read(folder.read(f"{name}.json", MAX_LINE))
         except FileNotFoundError:
             record = "its answers are not stored"

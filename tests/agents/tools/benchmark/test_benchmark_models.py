@@ -1,5 +1,6 @@
 """Agents with a model: a checkpoint of random weights, a policy of a training run, and code of one's own."""
 
+import gzip
 import io
 import json
 import re
@@ -258,6 +259,8 @@ def test_a_policy_of_a_run_plays_in_the_view_it_learned_in(run: Path, games: Pan
     assert (found["total"]["episodes"], found["left"]) == (8, 0)
     assert 0 < found["total"]["steps"] <= 5
     assert found["total"]["tokens_out"] >= 2 * 8, "a turn has a thought and a command"
+    with gzip.open(tmp_path / "out" / "trajectories" / "0000.jsonl.gz", "rt") as file:
+        assert [len(json.loads(line)["turns"]) for line in file] == [5] * 8, "the viewer shows them"
     lines = tmp_path / "out" / "results.jsonl"
     lines.write_text("".join(lines.read_text().splitlines(keepends=True)[::3]))
     again = run_benchmark(games, f"run:{run}", tmp_path / "out", episodes=2, environment={"max_episode_steps": 5})
