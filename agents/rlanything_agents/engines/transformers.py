@@ -197,7 +197,7 @@ def _mismatch(model: PreTrainedModel) -> float:
     with torch.inference_mode():
         own = torch.stack([model(torch.tensor([part], device=model.device)).logits[0, -1] for part in parts])
     model.train(training)
-    likely, at = own.float().log_softmax(-1).topk(8)
+    likely, at = own.float().log_softmax(-1).topk(min(8, own.shape[-1]))
     return float((ours.gather(1, at) - likely).abs().mean())
 
 

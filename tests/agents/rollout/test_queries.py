@@ -9,6 +9,7 @@ import pytest
 from families import model, tokenizer
 from hypothesis import given
 from hypothesis import strategies as st
+from random_models import random_model
 
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
@@ -20,6 +21,7 @@ PARAMS = SamplingParams(4, n=3, seed=11)
 MANY = SamplingParams(4, n=48, seed=11)
 """Two queries make a chunk for a server."""
 WORDS = word_tokenizer(["w"])
+MODEL = random_model(WORDS, hidden_size=8, layers=1)
 QUERIES: list[Prompt] = [[1, 5 + number % 4, 9] for number in range(23)]
 """Most of them come several times: only their places tell them apart."""
 
@@ -49,7 +51,7 @@ def test_groups_come_whole_and_in_their_order(data: st.DataObject) -> None:
 @given(st.integers(1, 60), st.lists(st.lists(st.integers(1, 9), max_size=8), max_size=8))
 def test_chunks_are_cut_where_a_generator_cuts_its_batches(tokens: int, lengths: list[list[int]]) -> None:
     params = SamplingParams(4, n=2)
-    generator = TransformersGenerator(None, WORDS, tokens)
+    generator = TransformersGenerator(MODEL, WORDS, tokens)
     chunks, found = Chunks(generator, params), []
     for some in lengths:
         found += list(chunks.add([[1] * length for length in some]))
