@@ -1,6 +1,7 @@
 """A pool that was tampered with is told, thing by thing."""
 
 import sqlite3
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,7 +46,7 @@ TAMPERED: dict[str, tuple[Callable[[sqlite3.Connection], object], str]] = {
     "garbage": (lambda db: db.execute("UPDATE tasks SET data = x'00ff'"), "packed task"),
     "cut short": (lambda db: db.execute("UPDATE tasks SET data = substr(data, 1, 30)"), "cut short"),
     "bomb": (
-        lambda db: db.execute("UPDATE tasks SET data = ?", (pack({"goal": "x" * 5_000_000}),)),
+        lambda db: db.execute("UPDATE tasks SET data = ?", (zlib.compress(b'{"goal": "' + b"x" * 5_000_000 + b'"}'),)),
         "more than 4000000 bytes",
     ),
     "lineage": (lambda db: db.execute("UPDATE versions SET lineage = x'00'"), "version 1 of slot 0: packed task"),
