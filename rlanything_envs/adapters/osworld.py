@@ -163,7 +163,7 @@ class DesktopEnv:
             try:
                 seen = self._get_obs()
             except InfrastructureError:  # raised again, unless the agent has broken its desktop
-                seen = self._told(self._scored())
+                seen = self._told(self._scored()[0])
             return seen, 0.0, True, {str(kind).lower(): True}
         if self.action_space == "pyautogui" and isinstance(action, Mapping):
             action = str(action.get("command", ""))
@@ -181,18 +181,16 @@ class DesktopEnv:
             EpisodeOver: There was no episode.
             InfrastructureError: Desktop or evaluator failed: there is no score.
         """
-        if self._score is None:
-            self._scored()
-        return self._score or 0.0
+        return self._scored()[1] if self._score is None else self._score
 
-    def _scored(self) -> Any:
-        """What is seen after the last word, which the environment scores."""
+    def _scored(self) -> tuple[Any, float]:
+        """What is seen after the last word, and the score."""
         word = self._last or "DONE"
         seen, reward, *_ = self._taken(
             {"action_type": word, "parameters": {}} if self.action_space == "computer_13" else word
         )
         self._score = float(reward)
-        return seen
+        return seen, self._score
 
     def render(self, mode: str = "rgb_array") -> bytes:
         """The screen as PNG."""

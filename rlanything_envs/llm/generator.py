@@ -141,7 +141,7 @@ class SamplingParams:
         Raises:
             ValueError: A list has another length; the message names it.
         """
-        for name in ("seeds", "choices", "keys"):
+        for name in PER_PROMPT:
             if (given := getattr(self, name)) and len(given) != prompts:
                 raise ValueError(f"{len(given)} {name} for {prompts} prompts")
 

@@ -96,18 +96,20 @@ class Line(NamedTuple):
     text: str
 
 
+Place = Callable[[int, int], tuple[float, float]]
+"""Coordinates of a pixel as the agent writes them."""
 MAX_LINES, MAX_CHARACTERS, MAX_TEXT = 200, 12_000, 400
 """Most lines, most characters of all lines, and most characters of a name or text."""
 
 
-def linearise(xml: str, place: Callable[[int, int], tuple[float, float]] | None = None) -> str:
+def linearise(xml: str, place: Place | None = None) -> str:
     """The lines of `relevant`; a last line says how many elements are not shown."""
     lines, left_out = relevant(xml, place)
     more = [f"({left_out} more elements are not shown)"] if left_out else []
     return "\n".join([*(line.text for line in lines), *more])
 
 
-def relevant(xml: str, place: Callable[[int, int], tuple[float, float]] | None = None) -> tuple[list[Line], int]:
+def relevant(xml: str, place: Place | None = None) -> tuple[list[Line], int]:
     """The relevant elements with a line each: role, name, text, centre and states; and the number of those left out.
 
     ``push-button "Save" (114, 62)`` or ``table-cell "B2" text="3" (156, 210) focused``. A button without a name has
@@ -203,12 +205,7 @@ def _neighbour(element: Element, window: Sequence[Element]) -> str:
     return name
 
 
-def _line_of(
-    element: Element,
-    max_text: int,
-    window: Sequence[Element] = (),
-    place: Callable[[int, int], tuple[float, float]] | None = None,
-) -> str:
+def _line_of(element: Element, max_text: int, window: Sequence[Element] = (), place: Place | None = None) -> str:
     """An element in a line, with at most `max_text` characters of its name and of its text.
 
     One without either is named by its neighbour among the elements of its window.

@@ -98,8 +98,7 @@ class ChatTemplate:
     def between(self, content: Content) -> list[int]:
         """Ids between a response that `end_id` closed and the next response, which answers the user's ``content``."""
         chat = [*_OPENING, _assistant(PLACEHOLDER), *self._safe([[_user(content)]])[0]]
-        after = self._after_response(chat)
-        ids = self.encode(after.partition(self._end)[2] if self._end in self._closing else after)
+        ids = self.encode(self._after_response(chat).removeprefix(self._lead + self._end))
         return self._expanded(ids, images_of(content))
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -123,16 +123,15 @@ def of_benchmark(
     domain = next((task.domain for key in results if isinstance(task := _found(source, key[1]), Task)), "")
     arguments = _arguments(domain, mapping(settings.get("environment")), given)
     limit = _one_turn(domain, arguments)
+    answered = not str(settings.get("agent")).startswith("run:")  # of these the actions of a view are stored
     stored = []
     for place, (key, result) in enumerate(results.items()):
         name = f"episodes/{result.task}-{seed_of(seed, 'episode', result.task, result.episode)}"
-        record: _Record | str
+        record: _Record | str = "its answers are not stored"
         try:
-            if str(settings.get("agent")).startswith("run:"):  # stored are the actions of its view alone
-                raise FileNotFoundError
-            record = _read(folder.read(f"{name}.json", MAX_LINE))
+            record = _read(folder.read(f"{name}.json", MAX_LINE)) if answered else record
         except FileNotFoundError:
-            record = "its answers are not stored"
+            pass
         except RunFolderError as error:
             record = str(error)
         kept = f"{name}.results.gz" if folder.mark(f"{name}.results.gz")[1] else ""

@@ -130,7 +130,7 @@ def _drag(target: Point, duration: float, tween: Tween, button: Any, mouse_down_
     number = _button(button)
     if mouse_down_up:
         display().button(number, True)
-    _glide(target, duration if mouse_down_up else max(duration, _SHORTEST_DRAG), tween)
+    _glide(target, duration, tween)
     if mouse_down_up:
         time.sleep(_STEP)
         display().button(number, False)
