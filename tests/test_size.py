@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 95_140,
     "lines of studies, benchmarks, scripts and examples": 9_442,
-    "lines of tests": 70_617,
+    "lines of tests": 70_616,
     "files of the four packages": 702,
     "settings of a run": 152,
     "commands": 21,

@@ -51,13 +51,11 @@ class Use:
 
 
 def modules(*packages: str) -> Iterator[ModuleType]:
-    """The modules of packages."""
+    """The modules of packages, those below them included."""
     for name in packages:
-        package = importlib.import_module(name)
-        yield package
-        for found in pkgutil.walk_packages(package.__path__, f"{name}."):
-            if not found.name.startswith(GUEST):
-                yield importlib.import_module(found.name)
+        yield (package := importlib.import_module(name))
+        below = [found.name for found in pkgutil.iter_modules(getattr(package, "__path__", ()), f"{name}.")]
+        yield from modules(*(name for name in below if name != GUEST))
 
 
 def uses(module: ModuleType) -> tuple[list[Use], list[str]]:

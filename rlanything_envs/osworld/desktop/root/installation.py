@@ -48,6 +48,8 @@ def install(optional: Iterable[str] = (), mirrors: Iterable[str] = (), report: R
         DesktopError: another kind of processor, no user namespaces, no mirror, a file that is not the pinned one, no
             room, or another installation under way.
     """
+    if unknown := set(optional) - set(OPTIONAL):
+        raise NotPrepared(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         raise NotPrepared(
             f"packages are pinned for Linux on amd64 alone, and this is {platform.system()} on {platform.machine()}: "
@@ -55,8 +57,6 @@ def install(optional: Iterable[str] = (), mirrors: Iterable[str] = (), report: R
         )
     if reason := why_forbidden():
         raise NotPrepared(reason)
-    if unknown := set(optional) - set(OPTIONAL):
-        raise NotPrepared(f"no optional packages are called {min(unknown)!r}; there are {', '.join(OPTIONAL)}")
     place = home()
     with _alone(place):
         there = installed()

@@ -42,6 +42,7 @@ def settings(folder: Path) -> RunConfig:
     return load_config(QUICKSTART, [*SMALL, *models])
 
 
+@pytest.mark.usefixtures("bwrap_desktop")
 def test_the_quickstart_can_be_run(tmp_path: Path) -> None:
     config = load_config(QUICKSTART)
     assert (config.domain, config.view) == ("osworld", "full")

@@ -263,6 +263,7 @@ def test_the_machine_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings["official games"].said == "$ALFWORLD_DATA is not set: generated games only"
 
 
+@pytest.mark.usefixtures("bwrap_desktop")
 def test_every_environment_is_played() -> None:
     findings = {finding.topic: finding for finding in examine_environments()}
     assert set(findings) >= {"play alfworld", "play coding", "play osworld"}
