@@ -241,7 +241,7 @@ def test_logs_of_a_run_come_back_from_the_real_reader(logs: Path) -> None:
     assert broken.error.message == "the engine broke"
     assert [message.role for message in won.messages] == ["user", "assistant", "user", "assistant", "user"]
     assert "You are in a room." in won.messages[0].text
-    assert won.messages[1].text == "A mug.\ntake mug 1"
+    assert won.messages[1].text == "A mug.\nAction: take mug 1"
     assert won.messages[-1].text == "Done. <|im_end|>"
     assert won.metadata["turns"][0]["votes"] == [1.0, None]
 
