@@ -107,10 +107,7 @@ class ThreadedVectorEnv(SyncVectorEnv):
         super().__init__([lambda: _Slot(gym.make(env_id, **kwargs))] * num_envs, autoreset_mode=autoreset_mode)
 
     def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes in all copies, or in those of ``options["reset_mask"]``.
 

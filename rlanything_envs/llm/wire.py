@@ -193,12 +193,7 @@ def sample_seed(key: str, sample: int) -> int:
 
 
 def request(
-    endpoint: Endpoint,
-    prompt: Prompt,
-    params: SamplingParams,
-    n: int,
-    seed: int | None,
-    lacking: Collection[str] = (),
+    endpoint: Endpoint, prompt: Prompt, params: SamplingParams, n: int, seed: int | None, lacking: Collection[str] = ()
 ) -> tuple[str, dict[str, Any]]:
     """Path and body of the request for ``n`` samples.
 

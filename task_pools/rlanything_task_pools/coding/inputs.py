@@ -287,11 +287,7 @@ def _column(name: str, groups: Sequence[_Group]) -> list[Any]:
     return [value for _, value in sorted(pairs, key=operator.itemgetter(0))]
 
 
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "<=": operator.le,
-    "<": operator.lt,
-    "=": operator.eq,
-}
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"<=": operator.le, "<": operator.lt, "=": operator.eq}
 _OPERATIONS: dict[type, Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

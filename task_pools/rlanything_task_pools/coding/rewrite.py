@@ -263,11 +263,7 @@ def _restate(task: Task, moved: Task, proposed: _Proposal, rewrite: Rewrite, all
 
 def _lineage(task: Task, rewrite: Rewrite, change: Mapping[str, Any]) -> dict[str, Any]:
     change = {**change, "root_statement": root_statement(task)}
-    return {
-        "parent": task.id,
-        "root": task.root or task.id,
-        "rewrite": Rewrite(**{**dict(rewrite), "change": change}),
-    }
+    return {"parent": task.id, "root": task.root or task.id, "rewrite": Rewrite(**{**dict(rewrite), "change": change})}
 
 
 def _check_secret(old: str, new: str, solutions: Sequence[str]) -> None:

@@ -29,8 +29,7 @@ HEADER = ("agent", "what it does", "episodes", "solved", "voided", "held", "long
 
 def audit(
     pool: Annotated[
-        Path | None,
-        typer.Argument(metavar="[POOL]", help="Pool file or run folder; root and adapted tasks."),
+        Path | None, typer.Argument(metavar="[POOL]", help="Pool file or run folder; root and adapted tasks.")
     ] = None,
     panel: Annotated[
         str | None,

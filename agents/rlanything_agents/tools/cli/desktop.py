@@ -31,8 +31,7 @@ def install(
     mirror: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="URL",
-            help="Debian mirror. Default: $RLANYTHING_DEBIAN_MIRROR, else the one in this machine's apt.",
+            metavar="URL", help="Debian mirror. Default: $RLANYTHING_DEBIAN_MIRROR, else the one in this machine's apt."
         ),
     ] = None,
     system: Annotated[

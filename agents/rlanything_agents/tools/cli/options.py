@@ -88,8 +88,7 @@ BaseUrl = Annotated[
     ),
 ]
 KeyEnv = Annotated[
-    str | None,
-    typer.Option(help="Environment variable with the API key. Default: OPENAI_API_KEY, without --base-url."),
+    str | None, typer.Option(help="Environment variable with the API key. Default: OPENAI_API_KEY, without --base-url.")
 ]
 MaxTokens = Annotated[
     int | None,

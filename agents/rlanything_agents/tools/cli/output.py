@@ -92,6 +92,10 @@ def plain_errors(*packages: str) -> Iterator[None]:
         if found is None:
             raise
         typer.echo(f"error: {printable(found[0])}", err=True)
+        try:
+            sys.stdout.flush()
+        except OSError:  # what it holds would fail again at the interpreter's end, and the exit code would be 120
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(found[1]) from None
 
 

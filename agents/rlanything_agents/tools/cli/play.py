@@ -28,8 +28,7 @@ def play(
         str | None, typer.Option(help="Split of the task generator.", autocompletion=options.splits)
     ] = None,
     knob: Annotated[
-        list[str] | None,
-        typer.Option("--knob", metavar="KEY=VALUE", help="Setting of the task generator. Repeatable."),
+        list[str] | None, typer.Option("--knob", metavar="KEY=VALUE", help="Setting of the task generator. Repeatable.")
     ] = None,
     task: Annotated[
         str | None, typer.Option(metavar="FILE|ID", help="Task to play: a file, or with --pool a task id.")

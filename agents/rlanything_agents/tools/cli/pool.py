@@ -37,8 +37,7 @@ BAND = (0.2, 0.8)
 def show(
     path: PoolPath,
     log: Annotated[
-        bool,
-        typer.Option("--log", help="List events instead: proposed, accepted, rejected, discarded; with reasons."),
+        bool, typer.Option("--log", help="List events instead: proposed, accepted, rejected, discarded; with reasons.")
     ] = False,
     last: Annotated[int, typer.Option(min=1, help="With --log: number of latest events.")] = 50,
     as_json: AsLines = False,

@@ -32,17 +32,13 @@ def train(
     restart: Annotated[bool, typer.Option(help="Delete the run of this name and start over.")] = False,
     tracker: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Also log to trackio, tensorboard or wandb. Repeatable.",
-            autocompletion=options.trackers,
-        ),
+        typer.Option(help="Also log to trackio, tensorboard or wandb. Repeatable.", autocompletion=options.trackers),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Number of Ray workers; the same as --set workers.number=N.")
     ] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Validate the run and print a plan without starting it."),
+        bool, typer.Option("--dry-run", help="Validate the run and print a plan without starting it.")
     ] = False,
     pilot: Annotated[bool, typer.Option(help="With --dry-run: play a pilot to estimate the time.")] = True,
     as_json: AsJson = False,

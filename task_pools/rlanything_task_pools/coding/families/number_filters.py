@@ -218,11 +218,6 @@ def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
 FAMILY = Family(
     name="number_filters",
     summary="Numbers of a range that have all of some properties: how many, their sum, or the largest.",
-    knobs=(
-        Knob("conditions", (1, 2, 3)),
-        Knob("ask", tuple(ASKS)),
-        Knob("queries", QUERIES),
-        Knob("bound", BOUNDS),
-    ),
+    knobs=(Knob("conditions", (1, 2, 3)), Knob("ask", tuple(ASKS)), Knob("queries", QUERIES), Knob("bound", BOUNDS)),
     make=make,
 )

@@ -261,11 +261,6 @@ def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
 FAMILY = Family(
     name="string_rules",
     summary="A string goes through a list of rules, perhaps very often.",
-    knobs=(
-        Knob("rules", (1, 2, 3, 4)),
-        Knob("ask", tuple(ASKS)),
-        Knob("rounds", ROUNDS),
-        Knob("size", SIZES),
-    ),
+    knobs=(Knob("rules", (1, 2, 3, 4)), Knob("ask", tuple(ASKS)), Knob("rounds", ROUNDS), Knob("size", SIZES)),
     make=make,
 )

@@ -172,11 +172,6 @@ def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
 FAMILY = Family(
     name="window_sums",
     summary="The best sum of a block of neighbours whose length obeys a rule.",
-    knobs=(
-        Knob("rule", tuple(RULES)),
-        Knob("ask", tuple(ASKS)),
-        Knob("circle", (False, True)),
-        Knob("size", SIZES),
-    ),
+    knobs=(Knob("rule", tuple(RULES)), Knob("ask", tuple(ASKS)), Knob("circle", (False, True)), Knob("size", SIZES)),
     make=make,
 )

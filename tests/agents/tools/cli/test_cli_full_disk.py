@@ -114,6 +114,7 @@ def test_what_is_printed_into_a_full_disk(run: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
+            env={key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"},
         )
     assert done.returncode == TRY_LATER
     assert "Traceback" not in done.stderr
