@@ -26,17 +26,7 @@ import gymnasium as gym
 import rlanything_envs  # noqa: F401 (registers the environments)
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN
-from rlanything_verifiers.alfworld import (
-    Game,
-    Goal,
-    Scene,
-    World,
-    dump_game,
-    load_game,
-    plan,
-    prove,
-    write_game,
-)
+from rlanything_verifiers.alfworld import Game, Goal, Scene, World, dump_game, load_game, plan, prove, write_game
 
 #: Targets of the engine, printed next to the measurements.
 TARGETS = {

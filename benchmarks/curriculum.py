@@ -62,11 +62,7 @@ def episode(env: gym.Env[Any, Any], steps: int, think: float, rng: np.random.Gen
 def figures(seconds: list[float]) -> dict[str, float]:
     """In microseconds."""
     values = np.sort(seconds) * 1e6
-    return {
-        "median": float(np.median(values)),
-        "mean": float(values.mean()),
-        "max": float(values[-1]),
-    }
+    return {"median": float(np.median(values)), "mean": float(values.mean()), "max": float(values[-1])}
 
 
 def main() -> None:

@@ -33,8 +33,7 @@ Warm = Annotated[
     ),
 ]
 TrainedIn = Annotated[
-    str | None,
-    typer.Option("--judge", metavar="ARM", help="Arm of --warm whose reward model is the trained judge."),
+    str | None, typer.Option("--judge", metavar="ARM", help="Arm of --warm whose reward model is the trained judge.")
 ]
 _NAMES = "Names, repeated or with commas; else what the file says."
 Arms = Annotated[list[str] | None, typer.Option(help=_NAMES)]
@@ -81,11 +80,7 @@ def report(folder: Folder) -> None:
         from studies.report import write_study_report
         from studies.search import write_search
 
-        writers = {
-            "align.json": write_alignment,
-            "search.json": write_search,
-            "guided.json": write_guided,
-        }
+        writers = {"align.json": write_alignment, "search.json": write_search, "guided.json": write_guided}
         more = [write for name, write in writers.items() if (folder / name).exists()]
         pages = [write(folder) for write in (more if write_guided in more else [write_study_report, *more])]
     for page in pages:

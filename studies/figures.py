@@ -47,11 +47,7 @@ def common_curve(
 
 
 def draw_curves(
-    curves: pd.DataFrame,
-    arms: Sequence[str],
-    charts: Sequence[tuple[str, str]],
-    *,
-    smooth: int = 1,
+    curves: pd.DataFrame, arms: Sequence[str], charts: Sequence[tuple[str, str]], *, smooth: int = 1
 ) -> Any | None:
     """Mean over seeds and its 95 % band, for each arm; thin lines for single seeds when they are too few for a band.
 

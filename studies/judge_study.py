@@ -127,7 +127,8 @@ def run_on_judges(
     plan, console = make_plan(file.study, seeds=seeds, overrides=overrides), Console(highlight=False, markup=False)
     settings = (file.alignment if kind == "align" else file.search).model_dump(mode="json")
     making = _making_jobs(plan, folder, command, warm, judge)
-    _keep_settings(folder / f"{kind}.json", settings | ({} if judge is None else {"judge": judge}))
+    of = {"judge": judge, "warm": None if warm is None else str(warm.resolve())}
+    _keep_settings(folder / f"{kind}.json", settings | {key: value for key, value in of.items() if value is not None})
     try:
         failed = run_study(plan, folder, workers=workers, command=command, jobs=making)
         jobs = [_job(plan, kind, settings, folder, warm, judge, seed) for seed in plan.seeds]
@@ -164,13 +165,7 @@ def _making_jobs(plan: Plan, folder: Path, command: str, warm: Path | None, judg
 
 
 def _job(
-    plan: Plan,
-    kind: Kind,
-    settings: Mapping[str, Any],
-    folder: Path,
-    warm: Path | None,
-    judge: str | None,
-    seed: int,
+    plan: Plan, kind: Kind, settings: Mapping[str, Any], folder: Path, warm: Path | None, judge: str | None, seed: int
 ) -> Job:
     (regime,), (arm,) = plan.regimes, plan.arms
     before, trained = run_path(folder, regime, BEFORE, seed), run_path(folder, regime, arm, seed)

@@ -25,6 +25,7 @@ from rlanything_agents.config import CheckpointConfig, SmallConfig
 from rlanything_agents.models.pretrained import load_base, load_template
 from rlanything_agents.models.small import CELL, make_seeing_model
 from rlanything_agents.runs.folder import write_atomically
+from studies.plan import StudyError
 from studies.screens import SCREEN, Named, Screen, screens
 
 __all__ = ["Eyes", "hits", "optimise", "pixels_of", "run", "table", "teach"]
@@ -187,11 +188,16 @@ def optimise(
         loss_at: Loss of a step for its random generator.
         seed: Seed of these generators.
         note: Receives a line each time the file is written.
+
+    Raises:
+        StudyError: The file is of another seed, or of another number of steps, which the rate follows.
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE, betas=(0.9, 0.98), weight_decay=0.01)
     losses: list[float] = []
     if kept.exists():
         state = torch.load(kept, weights_only=True)
+        if (of := (state.get("seed"), state.get("steps"))) != (seed, steps):
+            raise StudyError(f"{kept} is of seed {of[0]} and {of[1]} steps: give another --out")
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         losses = state["losses"]
@@ -209,7 +215,8 @@ def optimise(
         if step + 1 == steps or time.monotonic() - stored > _KEEP_S:
             stored = time.monotonic()
             part = kept.with_suffix(".part")
-            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}, part)
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
+            torch.save(state | {"seed": seed, "steps": steps}, part)
             part.replace(kept)
             each = (time.monotonic() - begin) / (step + 1 - first)
             note(f"{kept.stem} {step + 1}/{steps}: loss {np.mean(losses[-50:]):.3f} nats, {each:.2f} s a step")

@@ -17,16 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = [
-    "ENOUGH",
-    "MIN_SEEDS",
-    "Difference",
-    "Estimate",
-    "band",
-    "estimate",
-    "paired_difference",
-    "points",
-]
+__all__ = ["ENOUGH", "MIN_SEEDS", "Difference", "Estimate", "band", "estimate", "paired_difference", "points"]
 
 MIN_SEEDS = 3
 """Fewer give no interval."""

@@ -89,18 +89,22 @@ def _show_failures(board: Board, console: Console) -> int:
 
 def _prepare(plan: Plan, folder: Path, command: str, console: Console) -> None:
     """Store what the report needs; refuse a folder whose runs have other settings."""
-    settings = folder / "configs"
+    settings, stored = folder / "configs", folder / "study.json"
+    old = json.loads(stored.read_text(encoding="utf-8"))["variants"] if stored.exists() else {}
     for regime, by_arm in plan.configs.items():
         (settings / regime).mkdir(parents=True, exist_ok=True)
         for arm, config in by_arm.items():
             path, new = settings / regime / f"{arm}.yaml", config.model_dump(mode="json")
-            if path.exists() and (changed := sorted(_differences(yaml.safe_load(path.read_text()), new))):
+            changed = sorted(_differences(yaml.safe_load(path.read_text()), new)) if path.exists() else []
+            if path.exists() and arm in old and old[arm].get("votes") != plan.study.variants[arm].votes:
+                changed.append("votes")
+            if changed:
                 raise StudyError(
                     f"{folder} holds a study with other settings ({regime}, {arm}: {', '.join(changed)}); "
                     f"give this one another --out, or delete {folder}"
                 )
             write_atomically(path, yaml.safe_dump(new, sort_keys=False))
-    write_atomically(folder / "study.json", plan.study.model_dump_json(indent=1) + "\n")
+    write_atomically(stored, plan.study.model_dump_json(indent=1) + "\n")
     _note_versions(folder, console)
     commands = folder / "command.txt"
     typed = commands.read_text().splitlines() if commands.exists() else []

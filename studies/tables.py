@@ -172,7 +172,7 @@ def difference_table(results: pd.DataFrame, study: StudyFile, regime: str, measu
     seeds = [d.estimate.seeds for found in columns.values() for d in found.values()]
     return Table(
         title=f"Paired differences, regime {regime} (points)",
-        note=f"{interval_note('Differences on the same seeds and games', seeds)} "
+        note=f"{interval_note('Differences on the same seeds; a rate is over the games with an outcome', seeds)} "
         "* the interval excludes zero; not corrected for the number of comparisons.",
         header=("difference", "seeds", *columns),
         rows=tuple(rows),

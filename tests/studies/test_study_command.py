@@ -85,6 +85,12 @@ def test_a_small_study_from_beginning_to_end(python: Path, micro_file: Path, tmp
     other = CliRunner().invoke(app, words)
     assert other.exit_code == 2
     assert "holds a study with other settings (small, before: iterations)" in other.output
+    stored = json.loads((folder / "study.json").read_text())
+    for arm in stored["variants"].values():
+        arm["votes"] = "oracle"
+    (folder / "study.json").write_text(json.dumps(stored))
+    other = CliRunner().invoke(app, [*words, "--set", "iterations=1"])
+    assert (other.exit_code, "votes)" in other.output) == (2, True), other.output
 
 
 @pytest.mark.slow

@@ -32,13 +32,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path) -> None:
     seen: list[int] = []
     board = run_jobs(jobs, 1, lambda board: seen.append(board.count(State.running)))
     states = {entry.job.key.arm: entry.state for entry in board.entries.values()}
-    assert states == {
-        "a": State.failed,
-        "b": State.blocked,
-        "c": State.blocked,
-        "d": State.done,
-        "e": State.failed,
-    }
+    assert states == {"a": State.failed, "b": State.blocked, "c": State.blocked, "d": State.done, "e": State.failed}
     assert max(seen) == 1
     assert [failed.key.arm for failed in board.failures()] == ["a", "e"]
     assert "odd" in tail(jobs[0])

@@ -1,6 +1,7 @@
 """Best of n at test time where the answer is known, and the study end to end."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,9 @@ def test_the_study_from_the_command_to_the_page(micro_file: Path, tmp_path: Path
     text = write_search(folder).read_text()
     assert "| chosen by | 8 steps | 16 steps | unfinished |" in text
     assert "What would refute it" in text
+    shutil.copytree(folder, tmp_path / "other")
+    refused = CliRunner().invoke(app, [*arguments, "--warm", str(tmp_path / "other")])
+    assert (refused.exit_code, "other settings" in refused.output) == (2, True), "the judges are of another study"
     file.write_text(yaml.safe_dump({"study": study, "search": {**settings, "games": 5}}))
     refused = CliRunner().invoke(app, arguments)
     assert refused.exit_code != 0

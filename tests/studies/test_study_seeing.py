@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from rlanything_envs.osworld.accessibility import Element
 from studies import seeing
 from studies.acting import demonstrations, invented, renderer_of
+from studies.plan import StudyError
 from studies.screens import SCREEN, Named, Screen, collect, named, screens, solution
 from studies.seeing import Eyes, pixels_of, table, teach
 
@@ -39,12 +40,20 @@ def element(role: str, name: str, x: int, y: int, size: tuple[int, int], *states
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Screen], list[str]]:
     """A study's folder, its screens, and the lines of progress of two calls, of which the second one continues."""
+
+    def interrupted(text: str) -> None:
+        said.append(text)
+        if text.startswith("dense 5/"):
+            raise KeyboardInterrupt
+
     folder, seen, said = tmp_path_factory.mktemp("see"), [drawn(seed) for seed in range(3)], list[str]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(seeing, "_SHIFT", 0)  # the screens are to be memorised, and soon
         patch.setattr(seeing, "_WARMUP", 5)
-        for steps in (5, 20):
-            teach(folder, seen, steps, note=said.append)
+        patch.setattr(seeing, "_KEEP_S", -1)
+        with pytest.raises(KeyboardInterrupt):
+            teach(folder, seen, 20, note=interrupted)
+        teach(folder, seen, 20, note=said.append)
     return folder, seen, said
 
 
@@ -56,6 +65,8 @@ def test_the_model_learns_and_reads_the_picture(taught: tuple[Path, list[Screen]
     assert len(losses) == 20
     assert np.mean(losses[-5:]) < 0.6 * np.mean(losses[:5])
     eyes = teach(folder, seen, 20, note=said.append)  # nothing is left to do
+    with pytest.raises(StudyError, match="is of seed 0 and 20 steps"):
+        teach(folder, seen, 30, note=said.append)
     rates = table(eyes, seen, seen)
     assert rates["model"]["rate"] > 50
     assert rates["blank pictures"]["rate"] <= rates["model"]["rate"] / 2

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.statistics import (
-    ENOUGH,
-    Estimate,
-    band,
-    estimate,
-    paired_difference,
-    points,
-)
+from studies.statistics import ENOUGH, Estimate, band, estimate, paired_difference, points
 
 EIGHT = [0.31, 0.35, 0.28, 0.40, 0.33, 0.30, 0.37, 0.34]
 

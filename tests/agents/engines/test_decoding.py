@@ -117,9 +117,7 @@ def one_by_one(model: Qwen3ForCausalLM, prompts: list[list[int]], params: Sampli
 
 
 @pytest.mark.parametrize("temperature", [0.1, 1.0])
-def test_drafts_that_share_rows_write_the_same_as_alone(
-    temperature: float,
-) -> None:
+def test_drafts_that_share_rows_write_the_same_as_alone(temperature: float) -> None:
     model = random_model(TOKENIZER)
     rng = np.random.default_rng(2)
     prompts = [rng.integers(4, 64, rng.integers(1, 12)).tolist() for _ in range(5)]

@@ -204,10 +204,7 @@ def test_a_wrong_name_is_refused_as_such(serve: Serve, tmp_path: Path) -> None:
     server.before = lambda handler, route: (
         route == "POST /v1/completions" and not handler.reply({"error": {"message": "no such model"}}, 404)
     )
-    with (
-        client(server, make_small(), tmp_path) as generator,
-        pytest.raises(EndpointRefused, match="no such model"),
-    ):
+    with client(server, make_small(), tmp_path) as generator, pytest.raises(EndpointRefused, match="no such model"):
         generator.generate(PROMPTS, PARAMS)
 
 

@@ -96,11 +96,7 @@ def test_prompts_and_adapters(engines: type[LLM], tmp_path: Path) -> None:
     generator = VLLMGenerator(adapted(tmp_path / "base"), WORDS, EngineConfig(kind="vllm"), tmp_path / "policy")
     ours = generator._adapter()
     theirs = lora.LoRARequest(ours.lora_name, ours.lora_int_id, ours.lora_path)
-    assert (theirs.name, theirs.adapter_id, theirs.path) == (
-        "weights-000000",
-        1,
-        str(generator._weights.path()),
-    )
+    assert (theirs.name, theirs.adapter_id, theirs.path) == ("weights-000000", 1, str(generator._weights.path()))
 
 
 def test_answers_of_the_stand_in_are_answers_of_the_server(engines: type[LLM], tmp_path: Path) -> None:

@@ -57,10 +57,7 @@ def test_engines_in_this_process(tmp_path: Path) -> None:
 
 def test_a_window_of_turns_and_one_base_for_both_models(tmp_path: Path) -> None:
     config = sized(
-        tmp_path / "models",
-        policy={"lora": LORA},
-        rollout={"max_steps": 4, "history": 1},
-        engine={"kind": "vllm"},
+        tmp_path / "models", policy={"lora": LORA}, rollout={"max_steps": 4, "history": 1}, engine={"kind": "vllm"}
     )
     shared = {"base": "policy", "max_tokens": 12, "context": 4096}
     run(RunConfig.model_validate({**config.model_dump(mode="json"), "reward_model": shared}), tmp_path / "run")

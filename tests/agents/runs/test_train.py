@@ -170,11 +170,7 @@ def test_another_configuration_does_not_take_the_folder(
 
 
 def test_a_stopped_and_killed_run_reaches_the_same_state(
-    finished: tuple[Path, dict[str, Any]],
-    config: RunConfig,
-    tiny_file: Path,
-    tmp_path: Path,
-    preloaded: Preloaded,
+    finished: tuple[Path, dict[str, Any]], config: RunConfig, tiny_file: Path, tmp_path: Path, preloaded: Preloaded
 ) -> None:
     path, summary = finished
     command = ["-m", "rlanything_agents", "train", str(tiny_file), "--out", str(tmp_path / "tiny")]

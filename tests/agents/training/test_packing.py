@@ -21,10 +21,7 @@ from rlanything_agents.training.trainer import SampleTrainer
 
 UNEQUAL = [(3, 1), (7, 2), (30, 1), (1, 1), (14, 1), (19, 1)]
 """Prompts of samples, mostly of one each."""
-OPTIONS: dict[str, dict[str, Any]] = {
-    "kl": {"beta": 0.05},
-    "corrected": {"importance_sampling_mode": "token_truncate"},
-}
+OPTIONS: dict[str, dict[str, Any]] = {"kl": {"beta": 0.05}, "corrected": {"importance_sampling_mode": "token_truncate"}}
 
 
 def passes(model: PreTrainedModel) -> list[tuple[int, ...]]:

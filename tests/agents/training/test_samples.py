@@ -12,13 +12,7 @@ from prompted_turns import assert_learnt_once, episode_of
 from rlanything_agents.rollout.trajectory import PromptedTurn
 from rlanything_agents.training.errors import TrainingError
 from rlanything_agents.training.rows import Row, end_to_end, micro_batches, optimizer_batches, prompt_rows
-from rlanything_agents.training.samples import (
-    Sample,
-    check_vocabulary,
-    step_weights,
-    trajectory_samples,
-    trimmed,
-)
+from rlanything_agents.training.samples import Sample, check_vocabulary, step_weights, trajectory_samples, trimmed
 
 GOOD = {
     "prompt_ids": [1, 2],

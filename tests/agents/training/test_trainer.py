@@ -164,12 +164,7 @@ CASES = {
     "kl-free": {"constrained": False, "noise": 0.3, "beta": 0.05},
     "dapo": {"constrained": True, "noise": 0.5, "loss": "dapo", "clip_high": 0.28, "beta": 0.05},
     "dr_grpo-free": {"constrained": False, "noise": 0.5, "loss": "dr_grpo"},
-    "token-mask": {
-        "constrained": True,
-        "noise": 0.5,
-        "loss": "dapo",
-        "importance_sampling_mode": "token_mask",
-    },
+    "token-mask": {"constrained": True, "noise": 0.5, "loss": "dapo", "importance_sampling_mode": "token_mask"},
 }
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlanything_agents.tools.audit.agents import RANDOM, SOLUTION
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -60,6 +60,9 @@ class _Task(BaseModel):
 
 
 class _Settings(BaseModel):
+    """Settings of a benchmark: all of them are compared."""
+
+    model_config = ConfigDict(extra="allow")
     seed: int = 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from rlanything_agents.domains.cheats import Cheat, cheats_of, limit_of
 from rlanything_agents.domains.coding import probes as coding
 from rlanything_agents.domains.osworld import probes as osworld
 from rlanything_agents.domains.solutions import solution_of
+from rlanything_agents.feedback.metrics import success_rate
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.tools.audit.agents import RANDOM, REFUSED, SOLUTION, AuditAgent, AuditWorld
@@ -195,10 +196,13 @@ def _summary(panel: Panel, cheats: Sequence[Cheat], results: Sequence[Result]) -
             "agent_crashes": crashes,
         }
 
+    cheats_row = row("all cheats", "", cheating)
+    if ended := [result.outcome for result in cheating if result.outcome is not None]:
+        cheats_row |= asdict(success_rate(ended))  # variants are other attacks, not episodes of one agent
     return {
         "clean": not any(lists.values()),
         "agents": [row(name, text, [r for r in results if r.group == name]) for name, text in about.items()],
-        "cheats": row("all cheats", "", cheating),
+        "cheats": cheats_row,
         **lists,
     }
 

@@ -45,7 +45,6 @@ def slot_rows(pool: TaskPool) -> list[dict[str, Any]]:
     """One record per slot, as plain data; ``interval`` is the 95 % Wilson interval of the success rate."""
     with pool.snapshot():
         since = {event.slot: event.index for event in pool.events(kind="accepted")}
-        depth = {slot: len(pool.events(slot, kind="accepted")) for slot in since}
         outcomes = _by_task(pool.outcomes(errors=False))
         rows = []
         for slot in pool.slots:
@@ -56,12 +55,14 @@ def slot_rows(pool: TaskPool) -> list[dict[str, Any]]:
                 if record.event >= since.get(slot, 0)
             ]
             tally = Tally.of(played)
+            accepted = [event.task_id for event in pool.events(slot, kind="accepted")] if slot in since else []
             rows.append(
                 {
                     "slot": slot,
                     "root": {"id": root.id, "goal": root.goal},
                     "active": {"id": active.id, "goal": active.goal},
-                    "depth": depth.get(slot, 0),
+                    # An accepted fresh task is the slot's new root.
+                    "depth": accepted[::-1].index(root.id) if root.id in accepted else len(accepted),
                     "successes": tally.successes,
                     "episodes": tally.n,
                     "interval": wilson(tally.successes, tally.n) if tally.n else None,

@@ -90,19 +90,26 @@ def run_line(folder: SafeFolder, rows: Rows) -> dict[str, Any]:
 
 
 def _is_benchmark(folder: SafeFolder) -> bool:
-    return not folder.mark("config.json")[1] and bool(folder.mark("benchmark.json")[1])
+    """Whether it is of a benchmark or an audit."""
+    return not folder.mark("config.json")[1] and any(folder.mark(n)[1] for n in ("benchmark.json", "audit.json"))
 
 
 def _benchmark(
     folder: SafeFolder, notes: list[str]
 ) -> tuple[dict[str, Any], dict[str, Any], list[tuple[Any, Mapping[str, Any]]]]:
-    """Settings, summary and the one evaluation of a benchmark, in the form of a run's."""
+    """Settings, summary and the one evaluation of a benchmark or an audit, in the form of a run's."""
+    if not folder.mark("benchmark.json")[1]:
+        found = _read(folder, "audit.json", notes)
+        of = mapping(found.get("panel"))
+        config = {"name": f"audit of {readable(of.get('name'), 60)}", "domain": of.get("domain")}
+        rates = {"panels": {"all cheats": mapping(found.get("cheats"))}}
+        return config, {"command": found.get("command")}, [(0, rates)]
     settings, results = _read(folder, "benchmark.json", notes), _read(folder, "results.json", notes)
     total, panel = mapping(results.get("total")), readable(settings.get("panel"), 60)
     name = f"{readable(settings.get('agent'), 100)} on {panel}"
     config = {**settings, "name": name, "domain": mapping(results.get("panel")).get("domain")}
-    summary = {"command": results.get("command"), "seconds": total.get("seconds")} if results else {}
-    return config, summary, [(0, {"panels": {panel: total}})] if results else []
+    summary = {"command": results.get("command"), "seconds": total.get("seconds"), "left": integer(results.get("left"))}
+    return config, summary if results else {}, [(0, {"panels": {panel: total}})] if results else []
 
 
 def _rates(folder: SafeFolder, notes: list[str]) -> list[dict[str, Any]]:
@@ -129,7 +136,7 @@ def _line(config: Mapping[str, Any], summary: Mapping[str, Any], rows: Rows) -> 
         "planned": integer(config.get("iterations")),
         "env_steps": sum(integer(row.get("env_steps")) for row in rows),
         "env_steps_planned": integer(config.get("env_steps")) or None,
-        "finished": bool(summary),
+        "finished": bool(summary) and not summary.get("left"),
         "alarms": sorted({name for row in rows for name in _alarms(row)["alarms"]}),
     }
 

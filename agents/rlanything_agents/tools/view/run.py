@@ -31,6 +31,7 @@ _SCREENS = re.compile(r"[0-9]{1,6}-[0-9]{1,6}\.(webp|png)")
 _WATCHED = (
     "config.json",
     "benchmark.json",
+    "audit.json",
     "results.json",
     "metrics.jsonl",
     "summary.json",
@@ -44,8 +45,8 @@ MAX_IMAGE = 8 << 20
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is that of a run, or of a benchmark."""
-    settings = (path / "config.json").is_file() or (path / "benchmark.json").is_file()
+    """Whether a folder is that of a run, a benchmark or an audit."""
+    settings = any((path / name).is_file() for name in ("config.json", "benchmark.json", "audit.json"))
     return settings and ((path / "stages").is_dir() or (path / "trajectories").is_dir())
 
 

@@ -15,8 +15,8 @@ from rlanything_task_pools import UnknownName
 
 __all__ = ["Site"]
 
-DEPTH = 4
-"""Depth of folders that are searched for runs: a study has regime/seed/arm."""
+DEPTH = 5
+"""Depth of folders that are searched for runs: below ``runs`` a study has NAME/runs/regime/seed/arm."""
 MAX_RUNS = 2_000
 MAX_FOLDERS = 20_000
 

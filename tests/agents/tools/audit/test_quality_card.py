@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from rlanything_agents.tools.audit.card import panel_card, read_measured
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
 from rlanything_agents.tools.cli import app
+from rlanything_agents.tools.view.site import Site
 from rlanything_task_pools.panel import panel_names, read_recipe
 
 PAGE = Path(__file__).resolve().parents[4] / "docs/reference/quality.md"
@@ -51,6 +52,12 @@ def test_a_card_has_what_the_commands_measured(tmp_path: Path) -> None:
     assert found["`random` played again, same seed [36, 37]"] == "the same outcome and steps in 2 of 2 tasks"
     assert found["a model: difficulty, headroom [14, 15]"] == "not measured"
     assert found["the same tasks, by their hash [42]"] == "in 3 of 3 benchmarks"
+    shown = json.loads(Site(tmp_path / "audit").get("r0/overview"))
+    assert (shown["run"], shown["panels"][0]["points"][0]["episodes"]) == ("audit of alfworld-easy", 16)
+
+    changed(tmp_path / "again", settings={"seed": 0, "episodes": 2})
+    found = rows(panel_card(read_recipe("alfworld-easy"), read_measured(tmp_path)))
+    assert found["an agent played again, same seed [36, 37]"] == "not measured", "other settings are no second play"
 
     changed(tmp_path / "again", agent="hf:model")
     recipe = read_recipe("alfworld-easy")

@@ -22,6 +22,8 @@ from rlanything_agents.domains.alfworld import cheats as alfworld_cheats
 from rlanything_agents.domains.cheats import COMMON, Cheat, always, cheats_of
 from rlanything_agents.domains.coding import cheats
 from rlanything_agents.tools.audit import audit_panel, probe_panel, run
+from rlanything_agents.tools.audit.run import _summary
+from rlanything_agents.tools.benchmark import episode as played_episode
 from rlanything_agents.tools.benchmark.episode import World
 from rlanything_agents.tools.cli import app
 from rlanything_envs.conversation import Conversation, Turn
@@ -291,8 +293,19 @@ def test_voided_and_held_episodes_are_failures_of_the_audit(monkeypatch: pytest.
     assert (found["cheats"]["voided"], found["cheats"]["voided_share"], found["cheats"]["held"]) == (2, 2 / 8, 2)
     assert [(item["agent"], item["variant"]) for item in found["voided"]] == [("several", "the void")] * 2
     assert all("overloaded" in item["error"] for item in found["voided"])
+    assert (found["cheats"]["rate"], found["cheats"]["high"]) == (0, pytest.approx(0.39, abs=0.01))
     assert found["errors"] == []
     assert not found["clean"]
+
+
+def test_the_rate_of_all_cheats_counts_each_variant() -> None:
+    task = get_domain("coding").generate(0)
+    cheats = (Cheat("one", "", always("a")), Cheat("many", "", {str(k): always("a") for k in range(99)}))
+    played = [("one", 0, 1), *(("many", k, -1) for k in range(99))]
+    results = [played_episode.Result(name, task.id, k, outcome, 0.0, 1, None, 0.1) for name, k, outcome in played]
+    found = _summary(panel_of(task), cheats, results)["cheats"]
+    assert (found["rate"], found["successes"], found["episodes"]) == (0.01, 1, 100)
+    assert found["high"] == pytest.approx(0.0545, abs=1e-3)
 
 
 def test_a_cheat_of_the_checker_plays_one_task_of_each() -> None:

@@ -122,8 +122,7 @@ def test_luck_belongs_to_a_chat_and_follows_the_temperature(checkpoint: Path, tm
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
-    [("nothing", "no such folder"), ("empty", "cannot be loaded"), ("plain", "no chat template")],
+    ("change", "told"), [("nothing", "no such folder"), ("empty", "cannot be loaded"), ("plain", "no chat template")]
 )
 def test_what_is_no_chat_model(checkpoint: Path, tmp_path: Path, change: str, told: str) -> None:
     folder = tmp_path / "model"

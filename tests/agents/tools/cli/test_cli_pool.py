@@ -72,6 +72,14 @@ def test_show(run: CliRunner, folder: Path) -> None:
     ]
 
 
+def test_a_fresh_task_is_no_rewrite(run: CliRunner, tmp_path: Path) -> None:
+    with TaskPool.create(tmp_path / "pool.sqlite", [DOMAIN.generate(0)]) as pool:
+        pool.propose(0, DOMAIN.generate(1))
+        pool.accept(0, reason="fresh")
+    row = json.loads(run.invoke(app, ["pool", "show", str(tmp_path / "pool.sqlite"), "--json"]).output)
+    assert (row["depth"], row["root"]) == (0, row["active"])
+
+
 def test_log(run: CliRunner, folder: Path) -> None:
     output = run.invoke(app, ["pool", "show", str(folder), "--log"]).output
     assert [line.split()[2] for line in output.splitlines() if line.strip()[:1].isdigit()] == [

@@ -277,10 +277,7 @@ def test_missing_and_old_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     needed += [f"absent-package; extra == '{extra}'" for extra in ("llm", "vllm", "docs")]
     monkeypatch.setattr(machine, "requires", lambda name: needed)
     findings = {finding.topic: finding for finding in _extras()}
-    assert (findings["core packages"].good, findings["core packages"].said) == (
-        False,
-        "not installed: absent-package",
-    )
+    assert (findings["core packages"].good, findings["core packages"].said) == (False, "not installed: absent-package")
     assert findings["extra train"].good is False
     assert "is not >=999" in findings["extra train"].said
     assert findings["extras"].said == "export"

@@ -130,10 +130,7 @@ def test_each_step_of_an_iteration_is_scaled_by_what_it_depends_on() -> None:
     judge, pool = {"scope": "useful", "steps": 64}, {"pool_size": 12}
     config, small = (
         RunConfig.model_validate({**SMALL, "rollout": rollout, "judge": judge, "curriculum": pool})
-        for rollout in (
-            {"tasks": 12, "rollouts": 8, "max_steps": 20},
-            {"tasks": 3, "rollouts": 8, "max_steps": 5},
-        )
+        for rollout in ({"tasks": 12, "rollouts": 8, "max_steps": 20}, {"tasks": 3, "rollouts": 8, "max_steps": 5})
     )
     steps = {"assign": 1.0, "rollout": 1.0, "judge": 1.0, "policy_update": 1.0, "judge_update": 1.0}
     turns = 20 * (1 - 0.45 * 0.65) / 5
@@ -283,10 +280,7 @@ def test_configurations_for_gpus_fit_their_cards(
     QWENS[name].save_pretrained(tmp_path)
     config = launched_as(name, cards, str(tmp_path), monkeypatch)
     launch = launched()
-    assert (launch.size, launch.strategy) == {
-        1: (1, ""),
-        8: (6, "fsdp" if name == "qwen3-8b" else ""),
-    }[cards]
+    assert (launch.size, launch.strategy) == {1: (1, ""), 8: (6, "fsdp" if name == "qwen3-8b" else "")}[cards]
     assert list(obstacles(config, launch)) == []
     monkeypatch.setattr(memory, "available", lambda: CARD)
     models = memory.planned(config)

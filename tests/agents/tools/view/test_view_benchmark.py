@@ -66,8 +66,10 @@ def test_rates_of_the_tasks_of_a_profile(tmp_path):
     (tmp_path / "benchmark.json").write_text("{}")
     outcomes = [[1, -1, 1, -1], [None, "1", 2], [[1] * 9, -1], "solved", [1] * 2_000]
     tasks = [{"goal": f"goal {n}", "outcomes": each} for n, each in enumerate(outcomes)]
-    (tmp_path / "results.json").write_text(json.dumps({"tasks": [*tasks, 3]}))
-    rates = json.loads(Site(tmp_path).get("r0/overview"))["rates"]
+    (tmp_path / "results.json").write_text(json.dumps({"tasks": [*tasks, 3], "left": 2}))
+    shown = json.loads(Site(tmp_path).get("r0/overview"))
+    assert not shown["finished"], "two episodes are left"
+    rates = shown["rates"]
     assert [(rate["goal"], rate["solved"], rate["played"]) for rate in rates] == [
         ("goal 0", 2, 4), ("goal 1", 0, 0), ("goal 2", 0, 1), ("goal 3", 0, 0), ("goal 4", 1_000, 1_000), ("", 0, 0),
     ]  # fmt: skip

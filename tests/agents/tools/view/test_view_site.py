@@ -152,10 +152,10 @@ def test_a_folder_without_runs_is_told(tmp_path: Path) -> None:
 def test_a_run_that_begins_later_joins_and_keeps_its_number(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "osworld", tmp_path / "seed-1" / "full")
     site = Site(tmp_path)
-    shutil.copytree(runs / "coding", tmp_path / "seed-0" / "full")
+    shutil.copytree(runs / "coding", tmp_path / "study/runs/hard/seed-0/full")
     assert [(run["key"], run["name"]) for run in get(site, "runs")["runs"]] == [
         ("r0", "seed-1/full"),
-        ("r1", "seed-0/full"),
+        ("r1", "study/runs/hard/seed-0/full"),
     ]
 
 
