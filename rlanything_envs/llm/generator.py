@@ -104,6 +104,8 @@ class SamplingParams:
             "n": (self.n == 1 or (self.n > 1 and self.temperature > 0), "1, or more at a temperature above 0"),
             "stop": (all(self.stop), "without an empty text"),
             "first": (self.first >= 0, "at least 0"),
+            "seed": ((self.seed or 0) >= 0, "at least 0"),
+            "seeds": (min(self.seeds, default=0) >= 0, "at least 0"),
         }
         for name, (good, rule) in rules.items():
             if not good:

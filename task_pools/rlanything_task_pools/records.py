@@ -83,11 +83,7 @@ class OutcomeRecord:
         """Make a record from a row of the outcomes table."""
         index, event, slot, task_id, role, success, score, steps, actor, batch = row
         outcome = Outcome(
-            success=None if success is None else bool(success),
-            score=score,
-            steps=steps,
-            actor=actor,
-            role=role,
+            success=None if success is None else bool(success), score=score, steps=steps, actor=actor, role=role
         )
         return cls(index, event, slot, task_id, outcome, batch)
 

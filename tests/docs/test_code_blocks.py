@@ -31,7 +31,7 @@ SLOW = {"docs/tutorial/train.md", "docs/howto/scaling.md", "docs/howto/nemo-gym.
 
 CORE = "the core"
 HERE = {
-    "docs/tutorial/your-domain.md": "installs a package with pip and setuptools, which the core's environment has not",
+    "docs/tutorial/your-domain.md": "installs a package with pip and setuptools, which the core's environment has not"
 }
 """Pages of the core that run in this environment, and why."""
 

@@ -634,8 +634,7 @@ def measured(name: str, direction: Direction, tasks: int) -> dict[str, list[floa
 
 
 @pytest.mark.parametrize(
-    ("name", "direction"),
-    [pytest.param(*case, marks=() if case[0] == "goal" else pytest.mark.slow) for case in SCORED],
+    ("name", "direction"), [pytest.param(*case, marks=() if case[0] == "goal" else pytest.mark.slow) for case in SCORED]
 )
 def test_a_searching_agent_finds_it_so(name: str, direction: Direction) -> None:
     """An agent that knows nothing of the score takes longer for what is called harder, and less for easier."""

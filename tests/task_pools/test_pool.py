@@ -120,11 +120,7 @@ def test_life_of_candidates(pool: TaskPool) -> None:
 def test_a_slot_may_return_to_its_root_and_keep_the_rewrite_on_record(pool: TaskPool) -> None:
     away = child(root(0), 10)
     back = root(0).model_copy(
-        update={
-            "parent": away.id,
-            "root": root(0).id,
-            "rewrite": Rewrite(direction="harder", author="x", change={}),
-        }
+        update={"parent": away.id, "root": root(0).id, "rewrite": Rewrite(direction="harder", author="x", change={})}
     )
     assert back.id == root(0).id
     for task in (away, back):
@@ -202,11 +198,7 @@ def test_outcomes_and_their_filters(pool: TaskPool) -> None:
     pool.record(0, root(0).id, [outcome(True)])
     pool.record(1, root(1).id, [outcome(False, "eval")])
     assert [record.outcome.success for record in pool.outcomes(0, root(0).id)] == [True, False, None, True]
-    assert [record.outcome.success for record in pool.outcomes(0, root(0).id, errors=False)] == [
-        True,
-        False,
-        True,
-    ]
+    assert [record.outcome.success for record in pool.outcomes(0, root(0).id, errors=False)] == [True, False, True]
     assert [record.outcome for record in pool.outcomes(0, root(0).id, since=event.index)] == [outcome(True)]
     assert [record.task_id for record in pool.outcomes(role="candidate")] == [new.id]
     assert [record.slot for record in pool.outcomes(role="eval")] == [1]

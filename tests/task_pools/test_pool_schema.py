@@ -28,10 +28,7 @@ def test_the_database_itself_refuses_a_second_decision(tmp_path: Path) -> None:
     with TaskPool.create(tmp_path / "pool.db", [root(0)]) as pool:
         pool.propose(0, child(root(0), 10))
         pool.accept(0, "ok")
-    with (
-        sqlite3.connect(tmp_path / "pool.db") as db,
-        pytest.raises(sqlite3.IntegrityError, match=r"events\.version"),
-    ):
+    with sqlite3.connect(tmp_path / "pool.db") as db, pytest.raises(sqlite3.IntegrityError, match=r"events\.version"):
         db.execute(
             "INSERT INTO events (kind, slot, version, task, reason, stats) VALUES ('rejected', 0, 2, '', '', '')"
         )

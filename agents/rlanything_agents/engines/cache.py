@@ -20,12 +20,15 @@ from transformers.cache_utils import Cache
 from transformers.masking_utils import sdpa_mask
 
 from rlanything_agents.engines.batching import like_length
+from rlanything_agents.engines.handover import evaluating
 from rlanything_agents.models.image_reader import image_reader, whole_model
 from rlanything_agents.models.pretrained import logits_of
 from rlanything_envs.message import Image
 
 __all__ = ["RaggedCache", "RaggedDecoder"]
 
+PIECE = 1024
+"""Most tokens of a row in a forward pass: the mask has a number for each of them and each token before."""
 MOST_TOKENS = 8192
 """Maximum padded tokens of a forward pass, which bounds its memory."""
 
@@ -101,10 +104,12 @@ class RaggedCache(Cache):  # type: ignore[misc]
         grows, moved = len(rows) > len(self.lengths), np.flatnonzero(rows != np.arange(len(rows)))
         self.lengths = self.lengths[rows] if lengths is None else lengths.copy()
         seen = self.get_seq_length()
+        if grows:  # copies of a row that was long once would have its capacity
+            self._capacity = min(self._capacity, max(256, seen * 3 // 2))
         for tensors in (self._keys, self._values):
             for i, tensor in enumerate(tensors):
                 if grows:
-                    tensors[i] = tensor[torch.from_numpy(rows).to(tensor.device)]
+                    tensors[i] = tensor[:, : self._capacity][torch.from_numpy(rows).to(tensor.device)]
                     continue
                 if len(moved):  # in place: in each turn a few conversations end, and the others move up
                     to, source = (torch.from_numpy(some).to(tensor.device) for some in (moved, rows[moved]))
@@ -161,15 +166,13 @@ class RaggedDecoder:
     def running(self) -> Iterator[None]:
         """Allow `append` within a block; afterwards the model has its own mode and attention again."""
         model, text = self.model, self._text  # a tower that reads images keeps its attention, which is not causal
-        training, attention = model.training, text.config._attn_implementation
-        model.eval()
+        attention = text.config._attn_implementation
         text.set_attn_implementation(GROUPED_ATTENTION)
         try:
-            with torch.inference_mode():
+            with evaluating(model), torch.inference_mode():
                 yield
         finally:
             text.set_attn_implementation(attention)
-            model.train(training)
 
     def append(
         self, rows: np.ndarray, tokens: Sequence[Sequence[int]], images: Sequence[tuple[Image, ...]] = ()
@@ -184,6 +187,11 @@ class RaggedDecoder:
         Returns:
             float32 logits of shape (n, vocabulary) after the last token of each row.
         """
+        tokens = list(tokens)
+        while long := [i for i, ids in enumerate(tokens) if len(ids) > PIECE and not (images and images[i])]:
+            self.append(rows[long], [tokens[i][:PIECE] for i in long])
+            for i in long:
+                tokens[i] = tokens[i][PIECE:]
         counts = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
         groups = like_length(counts, MOST_TOKENS)
         parts = [

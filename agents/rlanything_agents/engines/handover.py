@@ -19,7 +19,7 @@ from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, SamplingParams, SeenPrompt
 from rlanything_envs.message import Image
 
-__all__ = ["BOUNDS", "PROBE_PARAMS", "Reference", "WeightsDiffer", "reset_with_retries"]
+__all__ = ["BOUNDS", "PROBE_PARAMS", "Reference", "WeightsDiffer", "evaluating", "reset_with_retries"]
 
 PROBES, LENGTH = 8, 12
 """Probes of a check and tokens of each: too short for a block of vLLM's prefix cache, so that each is computed."""
@@ -63,7 +63,7 @@ class Reference:
         self.prompts: list[list[int] | SeenPrompt] = [*probes]
         self._dtype = str(model.dtype).removeprefix("torch.")
         self.bound = BOUNDS[self._dtype]
-        with _evaluating(model), torch.no_grad():
+        with evaluating(model), torch.no_grad():
             logits = model(torch.tensor(probes, device=model.device), use_cache=False).logits[:, -1]
             if reader is not None:
                 seen = SeenPrompt(reader.expanded([*probes[0], reader.token_id, *probes[1]], [PICTURE]), (PICTURE,))
@@ -122,7 +122,7 @@ def reset_with_retries(reset: Callable[[], bool], patience_s: float = _PATIENCE_
 
 
 @contextmanager
-def _evaluating(model: Any) -> Iterator[None]:
+def evaluating(model: Any) -> Iterator[None]:
     """Turn dropout off within the block, and restore the mode of each module after it."""
     training = [module for module in model.modules() if module.training]
     for module in training:

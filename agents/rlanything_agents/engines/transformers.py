@@ -13,11 +13,14 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything_agents.engines.batching import Batches, common_prefix, shared_prefixes
-from rlanything_agents.engines.cache import RaggedDecoder
+from rlanything_agents.engines.cache import GROUPED_ATTENTION, RaggedDecoder
 from rlanything_agents.engines.choices import FormTokens, Place
+from rlanything_agents.engines.completions import images_of_prompts
+from rlanything_agents.engines.handover import BOUNDS, evaluating
 from rlanything_agents.engines.sampling import NoiseStreams, sample_tokens
-from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.models.checkpoint import CheckpointError, brief
 from rlanything_agents.models.image_reader import image_reader
+from rlanything_agents.models.pretrained import load_weights
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt
 from rlanything_envs.message import Image
 
@@ -31,9 +34,6 @@ TAIL = 8
 """More tokens at the end of a completion than a stop text has bytes, in which the text is looked for: a decoder may
 change the first ones of a piece, such as the rest of a character."""
 
-MOST_NATS = 0.5
-"""Largest mean difference of log-probabilities, in nats, between the engine and the model's own forward pass: 0.06 for
-SmolLM2 in bfloat16, 1e-5 in float32; 0.87 for a small GPT-OSS, whose sinks of attention the engine lacks."""
 SHARED = 32
 """Fewest tokens of a prefix that is read once for several prompts of a batch."""
 
@@ -50,14 +50,14 @@ class TransformersGenerator:
     together with the next sampled token.
 
     Args:
-        model: Any decoder-only model, or one that sees and was loaded with its `ImageReader`. The probabilities of one
+        model: Decoder-only model, or one that sees and was loaded with its `ImageReader`. The probabilities of one
             that reads text alone are compared with those of its own forward pass, on a short text.
         tokenizer: Tokenizer of the model; chats need its chat template.
         tokens: Maximum tokens of a batch, prompts and completions together, which bounds the memory of its cache; the
             cache of conversations has the same bound.
 
     Raises:
-        CheckpointError: They differ: the model has a form of attention that this engine does not have.
+        CheckpointError: They differ, or the model has a form of attention or of positions that this engine lacks.
     """
 
     trainable = True
@@ -72,24 +72,26 @@ class TransformersGenerator:
         self._text = lru_cache(maxsize=4096)(lambda ids: str(tokenizer.decode(list(ids))))  # short answers repeat
         self._kept: _Kept | None = None
         reader = image_reader(model)
+        self._reader = reader
+        self._ids = model.get_input_embeddings().weight.shape[0]
         self._sampled = None if reader is None else _all_but(reader.token_id, model)
-        if reader is None and (mismatch := _mismatch(model)) > MOST_NATS:
-            raise CheckpointError(
-                f"{type(model).__name__}: log-probabilities by engine.kind transformers and by the model itself differ "
-                f"by {mismatch:.2g} nats, at most {MOST_NATS}: its attention is not known here; take engine.kind vllm"
-            )
+        if reader is None and (reason := _lacking(model)):
+            raise CheckpointError(f"{type(model).__name__}: {reason}; take engine.kind vllm")
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts.
 
         Raises:
-            ValueError: A prompt is empty, or it is a chat and the tokenizer has no chat template; a form holds the end
-                of sequence; or there is not one seed, form or key for each prompt.
+            ValueError: A prompt is empty, holds an id that the model does not have or an image that it cannot see, or
+                is a chat and the tokenizer has no chat template; a form holds the end of sequence; or there is not one
+                seed, form or key for each prompt.
         """
         params.check(len(prompts))
         seed = int(np.random.default_rng().integers(2**63)) if params.seed is None else params.seed
         ids = [self.prompt_ids(prompt) for prompt in prompts]
-        images = [prompt.images if isinstance(prompt, SeenPrompt) else () for prompt in prompts]
+        if (last := max(map(max, ids), default=0)) >= self._ids:
+            raise ValueError(f"a prompt holds the id {last}, and the model has {self._ids}")
+        images = images_of_prompts(prompts, self._reader)
         if any(images):
             params = replace(params, keys=())
         starts = self._starts(params, len(prompts))
@@ -111,10 +113,14 @@ class TransformersGenerator:
         return completions
 
     def update_weights(self, source: PreTrainedModel | Path, version: int) -> None:
-        """Copy the weights of another model or of a folder; weights of the generator's own model are not copied."""
+        """Copy the weights of another model or of a folder; weights of the generator's own model are not copied.
+
+        Raises:
+            CheckpointError: The folder holds no weights, or those of another model.
+        """
         if isinstance(source, Path):
-            source = type(self.model).from_pretrained(source)
-        if source is not self.model:
+            load_weights(self.model, source)
+        elif source is not self.model:
             self.model.load_state_dict(source.state_dict())
         self.version, self._kept = version, None
 
@@ -180,23 +186,46 @@ class TransformersGenerator:
         return NoiseStreams(seed, [(params.first + at) * params.n + draft for at in places for draft in drafts], block)
 
     def _weights(self) -> tuple[tuple[int, int], ...]:
-        """Fingerprint that changes when a trainer changes the weights, even without a call of `update_weights`."""
+        """Fingerprint that changes when a trainer changes the weights, even without a call of `update_weights`.
+
+        A fused optimizer of PyTorch leaves no trace: after its steps `update_weights` must be called.
+        """
         weights: Iterator[torch.Tensor] = self.model.parameters()
         return tuple((one.data_ptr(), -1 if one.is_inference() else one._version) for one in weights)
 
 
-def _mismatch(model: PreTrainedModel) -> float:
-    """Mean difference of log-probabilities between `RaggedDecoder` and the model itself, over likely tokens."""
+def _lacking(model: PreTrainedModel) -> str:
+    """What this engine lacks for a model; empty if nothing."""
+    try:
+        settings = model.get_decoder().config
+        rope = getattr(settings, "rope_parameters", None) or {}
+        kinds = {each.get("rope_type") for each in (rope, *rope.values()) if isinstance(each, dict)}
+        if kinds & {"longrope", "dynamic"}:  # one factor for all rows, also for keys that were cached with another
+            return "its positions change with the longest text of a batch (rope_type)"
+        with (decoder := RaggedDecoder(model, 2)).running():
+            if settings._attn_implementation != GROUPED_ATTENTION:
+                return "its attention cannot be replaced"
+        mismatch = _mismatch(model, decoder)
+    except (RuntimeError, LookupError, AttributeError, TypeError, ValueError) as error:
+        return f"engine.kind transformers cannot run it ({brief(error)})"
+    if mismatch <= (most := BOUNDS.get(str(model.dtype).removeprefix("torch."), 0.5)):
+        return ""
+    return (
+        f"log-probabilities by engine.kind transformers and by the model itself differ by {mismatch:.2g} nats, at most "
+        f"{most}: its attention is not known here"
+    )
+
+
+def _mismatch(model: PreTrainedModel, decoder: RaggedDecoder) -> float:
+    """Mean difference of log-probabilities between an empty decoder and the model itself, over likely tokens, in nats:
+    0.06 for SmolLM2 in bfloat16, 1e-5 in float32; 0.87 for a small GPT-OSS, whose sinks of attention are lacking."""
     ids = np.arange(3, 27) % min(512, model.get_input_embeddings().weight.shape[0])
     parts = [ids.tolist(), ids[::-2].tolist()]
-    decoder, training = RaggedDecoder(model, 2), model.training
     with decoder.running():
         decoder.append(np.arange(2), [part[:5] for part in parts])
         ours = decoder.append(np.arange(2), [part[5:] for part in parts]).log_softmax(-1)
-    model.eval()
-    with torch.inference_mode():
+    with evaluating(model), torch.inference_mode():
         own = torch.stack([model(torch.tensor([part], device=model.device)).logits[0, -1] for part in parts])
-    model.train(training)
     likely, at = own.float().log_softmax(-1).topk(min(8, own.shape[-1]))
     return float((ours.gather(1, at) - likely).abs().mean())
 

@@ -134,7 +134,8 @@ class Weights:
                 except OSError:
                     shutil.copyfile(file, path / file.name)
             if not files:
-                source.save_pretrained(path)
+                # Embeddings have no adapters; to find that out peft would ask the hub.
+                source.save_pretrained(path, **({"save_embedding_layers": False} if self.adapters else {}))
             self._store_reader(path)
             reference = None if isinstance(source, Path) else Reference(source)
         except BaseException:

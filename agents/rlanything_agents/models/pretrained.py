@@ -124,8 +124,8 @@ def load_base(
         on_host: Whether to leave the model on the CPU, as one that will be sharded over GPUs.
 
     Raises:
-        CheckpointError: There is no such checkpoint, it is not a causal language model, it does not fit its tokenizer,
-            its context is shorter than ``config.context``, or it sees in a way that is not known here.
+        CheckpointError: There is no such checkpoint, it is not a causal language model or lacks weights, it does not
+            fit its tokenizer, its context is shorter than ``config.context``, or it sees in a way not known here.
         MissingExtra: The package of the checkpoint, of ``config.attention`` or of ``config.quantization`` is not
             installed.
     """
@@ -137,14 +137,13 @@ def load_base(
     options: dict[str, Any] = {} if config.attention == "auto" else {"attn_implementation": config.attention}
     if config.quantization is not None:
         options |= {"quantization_config": _four_bits(config), "device_map": {"": device}}
-    model: PreTrainedModel = _read(
-        model_class(settings),
-        config,
-        "model",
-        dtype=getattr(torch, precision_of(config.dtype)),
-        use_safetensors=True,
-        **options,
-    )
+    options |= {"dtype": getattr(torch, precision_of(config.dtype)), "use_safetensors": True}
+    model, info = _read(model_class(settings), config, "model", output_loading_info=True, **options)
+    if lost := sorted(info["missing_keys"]):  # transformers would leave them random
+        raise CheckpointError(
+            f"{config.checkpoint}: {len(lost)} weights are missing, such as {lost[0]}: it is incomplete, or no causal "
+            "language model"
+        )
     rows = model.get_input_embeddings().weight.shape[0]
     if rows < len(tokenizer):
         raise CheckpointError(
@@ -216,17 +215,22 @@ def load_weights(model: PreTrainedModel | PeftModel, folder: Path) -> None:
             from peft import set_peft_model_state_dict
 
             loaded: Any = set_peft_model_state_dict(model, load_file(folder / ADAPTER))
-            _must_match(loaded.unexpected_keys)
+            _must_match(loaded.unexpected_keys, [name for name in loaded.missing_keys if "lora_" in name])
         else:
-            stored = type(model).from_pretrained(folder, local_files_only=True, use_safetensors=True, dtype=model.dtype)
+            stored, info = type(model).from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, dtype=model.dtype, output_loading_info=True
+            )
+            _must_match([], sorted(info["missing_keys"]))
             model.load_state_dict(stored.state_dict())
     except _BROKEN as error:
         raise CheckpointError(f"{folder}: no weights of this model ({brief(error)}): go back a checkpoint") from error
 
 
-def _must_match(unexpected: list[str]) -> None:
+def _must_match(unexpected: list[str], missing: list[str]) -> None:
     if unexpected:
         raise ValueError(f"adapters of another model, such as {unexpected[0]}")
+    if missing:
+        raise ValueError(f"{len(missing)} weights are missing, such as {missing[0]}")
 
 
 def _read(kind: Any, config: CheckpointConfig, what: str, **options: Any) -> Any:

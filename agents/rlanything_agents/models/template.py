@@ -123,11 +123,7 @@ class ChatTemplate:
         return self._all_safe([text])[0]
 
     def _expanded(self, ids: list[int], images: Sequence[Image]) -> list[int]:
-        if self.images is None and not images:
-            return ids
-        if self.images is None:
-            raise CheckpointError("a chat holds an image, and the model reads text alone: choose one that sees")
-        return self.images.expanded(ids, images)
+        return ids if self.images is None else self.images.expanded(ids, images)
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
         return list(self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]) if texts else []
@@ -160,7 +156,7 @@ class ChatTemplate:
         """The chats with all texts in them escaped.
 
         Raises:
-            CheckpointError: A message calls a tool, or is the result of a call.
+            CheckpointError: A message calls a tool, is the result of a call, or holds an image, and the model is blind.
         """
         for chat in chats:
             for message in chat:
@@ -169,6 +165,9 @@ class ChatTemplate:
                         "a chat has tool calls, and models act in text here: play it without tools, or train with "
                         "another trainer (docs/howto/tools.md)"
                     )
+                if self.images is None and images_of(message["content"]):
+                    raise CheckpointError("a chat holds an image, and the model reads text alone: choose one that sees")
+        chats = [[{**message, "content": _joined(message["content"])} for message in chat] for chat in chats]
         texts = [text for chat in chats for message in chat for text in _texts(message["content"])]
         safe = iter(self._all_safe(texts))
 
@@ -228,6 +227,19 @@ def _is_mark(token: AddedToken) -> bool:
 def _texts(content: Content) -> list[str]:
     """Texts of the content of a message."""
     return [content] if isinstance(content, str) else [part for part in content if isinstance(part, str)]
+
+
+def _joined(content: Content) -> Content:
+    """Content with neighbouring texts in one, in which a mark cannot hide; a text alone is a plain string."""
+    if isinstance(content, str):
+        return content
+    parts: list[Any] = []
+    for part in content:
+        if isinstance(part, str) and parts and isinstance(parts[-1], str):
+            parts[-1] += part
+        else:
+            parts.append(part)
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else tuple(parts)
 
 
 def _user(content: Content) -> dict[str, Any]:

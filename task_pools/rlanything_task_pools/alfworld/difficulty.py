@@ -21,22 +21,8 @@ from rlanything_verifiers.alfworld.scene import MAX_THINGS, Receptacle, Scene, T
 
 SEARCH_WEIGHT = 0.4
 CLUTTER_WEIGHT = 0.25
-PHASE: dict[GoalKind, float] = {
-    "simple": 0.0,
-    "look": 0.0,
-    "clean": 2.0,
-    "heat": 2.0,
-    "cool": 2.0,
-    "two": 2.0,
-}
-TYPICAL_PLAN: dict[GoalKind, float] = {
-    "simple": 4.0,
-    "look": 3.5,
-    "clean": 6.0,
-    "heat": 6.0,
-    "cool": 6.0,
-    "two": 8.0,
-}
+PHASE: dict[GoalKind, float] = {"simple": 0.0, "look": 0.0, "clean": 2.0, "heat": 2.0, "cool": 2.0, "two": 2.0}
+TYPICAL_PLAN: dict[GoalKind, float] = {"simple": 4.0, "look": 3.5, "clean": 6.0, "heat": 6.0, "cool": 6.0, "two": 8.0}
 """Median plan lengths of the official games, used as an estimate before a plan is proved."""
 
 

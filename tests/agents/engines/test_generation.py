@@ -9,12 +9,14 @@ from random_models import random_llama, random_model
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from rlanything_agents.config import SmallConfig
+from rlanything_agents.engines import cache
 from rlanything_agents.engines.cache import RaggedCache, RaggedDecoder
 from rlanything_agents.engines.sampling import NoiseStreams, sample_tokens
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.small import END, PAD, small_model, word_tokenizer
-from rlanything_envs.llm.generator import SamplingParams
+from rlanything_envs.llm.generator import SamplingParams, SeenPrompt
+from rlanything_envs.message import Image
 
 WORDS = [f"w{i}" for i in range(60)]
 
@@ -78,6 +80,18 @@ FAMILIES: dict[str, dict[str, object]] = {
     "mistral": {"sliding_window": 8},
     "qwen2": {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
     "gpt_oss": {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1, "layer_types": ["full_attention"] * 2},
+    "phi3 of long texts": {
+        "original_max_position_embeddings": 64,
+        "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4},
+    },
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
+    "mamba": {},
+}
+REFUSED = {
+    "gpt_oss": r"differ by [0-9.]+ nats, at most 0\.01",
+    "phi3 of long texts": "its positions change with the longest text",
+    "gpt_neo": "its attention cannot be replaced",
+    "mamba": "cannot run it",
 }
 
 
@@ -85,11 +99,11 @@ def model_of(family: str, words: int) -> PreTrainedModel:
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
     sizes |= {"vocab_size": words, "num_hidden_layers": 2, "max_position_embeddings": 512, "pad_token_id": 0}
     torch.manual_seed(0)
-    config = AutoConfig.for_model(family, **sizes, initializer_range=0.5, **FAMILIES[family])
+    config = AutoConfig.for_model(family.partition(" ")[0], **sizes, initializer_range=0.5, **FAMILIES[family])
     return AutoModelForCausalLM.from_config(config).eval()
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "gpt_oss"])
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in REFUSED])
 def test_logits_are_scaled_and_windows_kept_as_the_model_does(family: str, tokenizer: PreTrainedTokenizerFast) -> None:
     model = model_of(family, len(tokenizer))
     prompts = [list(range(2, 42)), list(range(5, 26)), [7, 8, 9]]
@@ -101,9 +115,53 @@ def test_logits_are_scaled_and_windows_kept_as_the_model_does(family: str, token
         assert own[:, 0].tolist() == pytest.approx(said.logprobs, abs=1e-4)
 
 
-def test_a_model_with_another_attention_is_refused(tokenizer: PreTrainedTokenizerFast) -> None:
-    with pytest.raises(CheckpointError, match=r"GptOss.* differ by [0-9.]+ nats, .* take engine\.kind vllm"):
-        TransformersGenerator(model_of("gpt_oss", len(tokenizer)), tokenizer)
+@pytest.mark.parametrize("family", REFUSED)
+def test_a_model_that_the_engine_cannot_run_is_refused(family: str, tokenizer: PreTrainedTokenizerFast) -> None:
+    with pytest.raises(CheckpointError, match=rf"{REFUSED[family]}.*; take engine\.kind vllm"):
+        TransformersGenerator(model_of(family, len(tokenizer)), tokenizer)
+
+
+def test_what_a_model_cannot_read_is_refused(model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
+    engine = TransformersGenerator(model, tokenizer)
+    with pytest.raises(ValueError, match=r"the id 500, and the model has \d+"):
+        engine.generate([[5], [5, 500]], SamplingParams(2, seed=1))
+    with pytest.raises(ValueError, match="the model reads text alone"):
+        engine.generate([SeenPrompt([5, 6], (Image(np.zeros((64, 64, 3), np.uint8)),))], SamplingParams(2, seed=1))
+    for seeds in ({"seed": -1}, {"seeds": (1, -1)}):
+        with pytest.raises(ValueError, match=r"seeds? must be at least 0"):
+            SamplingParams(2, **seeds)  # type: ignore[arg-type]
+
+
+def test_a_long_prompt_is_read_in_pieces(
+    model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    prompts = [rng.integers(2, len(tokenizer), size).tolist() for size in (50, 7, 33)]
+    params = SamplingParams(4, seeds=(1, 2, 3))
+    whole = TransformersGenerator(model, tokenizer).generate(prompts, params)
+    seen: list[int] = []
+    extend = RaggedCache.extend
+
+    def watched(self: RaggedCache, rows: np.ndarray, counts: np.ndarray, device: torch.device) -> object:
+        seen.extend(counts)
+        return extend(self, rows, counts, device)
+
+    monkeypatch.setattr(RaggedCache, "extend", watched)
+    monkeypatch.setattr(cache, "PIECE", 16)
+    pieces = TransformersGenerator(model, tokenizer).generate(prompts, params)
+    assert max(seen) <= 19, "the check at load reads 19 tokens"
+    assert [each.token_ids for (each,) in pieces] == [each.token_ids for (each,) in whole]
+    assert [each.logprobs for (each,) in pieces] == [pytest.approx(each.logprobs, abs=1e-4) for (each,) in whole]
+
+
+def test_copies_of_a_short_row_have_no_room_for_the_long_one_before(model: Qwen3ForCausalLM) -> None:
+    decoder = RaggedDecoder(model, 1)
+    with decoder.running():
+        decoder.append(np.arange(1), [[5] * 900])
+        decoder.keep(np.zeros(3, np.int64), np.full(3, 5))
+        assert decoder.cache._keys[0].shape[:2] == (3, 256)
+        first, again = decoder.append(np.arange(2), [[6, 7], [6, 7]])
+    assert torch.equal(first, again)
 
 
 def test_decoding_gives_the_model_back_as_it_was(model: Qwen3ForCausalLM) -> None:

@@ -14,7 +14,9 @@ from small_models import WORDS, adapted, make_small, shake
 
 from rlanything_agents.engines import shared_memory
 from rlanything_agents.engines.shared_memory import SharedFolder, fits_in_memory, temporary_folder
+from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.engines.weights import Weights
+from rlanything_envs.llm.generator import SamplingParams
 
 IN_ANOTHER_PROCESS = """
 import sys, pathlib
@@ -43,6 +45,25 @@ def test_weights_lie_in_memory_for_this_user_alone(tmp_path: Path, memory: Path)
     assert not list(tmp_path.glob("policy/weights-*"))
     weights.clear()
     assert not list(memory.iterdir())
+
+
+def test_adapters_are_handed_over_without_the_hub(
+    tmp_path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*_: object, **__: object) -> None:
+        pytest.fail("the hub was asked")
+
+    monkeypatch.setattr("peft.utils.save_and_load.check_file_exists_on_hf_hub", asked)
+    model, other = (adapted(tmp_path / "base", seed) for seed in (1, 2))
+    model.peft_config["default"].base_model_name_or_path = "someone/model-of-the-hub"
+    weights = Weights(tmp_path / "policy", model, WORDS)
+    weights.put(model, 1)
+    engine = TransformersGenerator(other, WORDS)
+    engine.update_weights(weights.path(), 1)
+    params = SamplingParams(5, seed=1)
+    assert engine.generate([[5, 6]], params)[0][0].logprobs == pytest.approx(
+        TransformersGenerator(model, WORDS).generate([[5, 6]], params)[0][0].logprobs
+    )
 
 
 @pytest.mark.parametrize("adapters", [False, True])

@@ -70,11 +70,7 @@ def played(
     for task in range(tasks):
         ends = np.where(rng.random(size) < 0.4, 1.0, -1.0)
         sure = np.linspace(0.55, 0.95, 6)
-        yield (
-            str(task),
-            ends,
-            [told * end * np.where(rng.random((6, 3)) < sure[:, None], 1.0, -1.0) for end in ends],
-        )
+        yield (str(task), ends, [told * end * np.where(rng.random((6, 3)) < sure[:, None], 1.0, -1.0) for end in ends])
 
 
 def columns(

@@ -21,13 +21,7 @@ OPEN = FeedbackConfig(lam=0.0, policy_band=None, judge_band=None)
 
 # Two correct programs and three wrong ones; four tests: good and sharp, good and blunt, wrong and harmful, nonsense.
 CORRECT = [1, 1, 0, 0, 0]
-PASSES = [
-    [1, 1, 1, 0],
-    [1, 1, 0, 0],
-    [0, 1, 1, 0],
-    [0, 0, 1, 0],
-    [0, 1, 0, 0],
-]
+PASSES = [[1, 1, 1, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0]]
 
 results = st.sampled_from((0.0, 1.0, NAN))
 

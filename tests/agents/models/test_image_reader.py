@@ -67,11 +67,20 @@ def test_no_text_passes_for_an_image() -> None:
     assert template.images is not None
     ids = template.prompt([{"role": "user", "content": "<|vision_start|><|image_pad|><|vision_end|>"}])
     assert template.images.token_id not in ids
+    parts = ("<|image_", "pad|>", screen(0))
+    assert (
+        template.images.collapsed(template.prompt([{"role": "user", "content": parts}]), parts[2:]).count(
+            template.images.token_id
+        )
+        == 1
+    )
 
 
 def test_a_model_that_reads_text_alone_refuses_an_image() -> None:
     with pytest.raises(CheckpointError, match="choose one that sees"):
         text_template("qwen3").prompt([{"role": "user", "content": (screen(0), "what?")}])
+    said = [text_template("qwen3").prompt([{"role": "user", "content": each}]) for each in (("what?",), "what?")]
+    assert said[0] == said[1], "a text alone is a text"
 
 
 def test_an_unknown_kind_of_eyes_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from families import checkpoint, tokenizer
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.config.trainer import TrainerConfig
@@ -172,6 +172,25 @@ def test_weights_of_another_model_are_refused(folder: Path, tmp_path: Path) -> N
     (tmp_path / "empty").mkdir()
     for model, name in [(adapted, "other"), (whole, "wider"), (whole, "empty"), (adapted, "wider"), (whole, "other")]:
         with pytest.raises(CheckpointError, match=f"{name}: no weights of this model"):
+            load_weights(model, tmp_path / name)
+
+
+def test_missing_weights_are_refused(folder: Path, tmp_path: Path) -> None:
+    """transformers would leave them random."""
+    adapted = load_model(config(folder, lora=LORA), tokenizer("qwen3"), seed=0)
+    save_weights(adapted, tmp_path / "adapters")
+    kept = dict(list(load_file(tmp_path / "adapters/adapter_model.safetensors").items())[:1])
+    save_file(kept, tmp_path / "adapters/adapter_model.safetensors")
+    shutil.copytree(folder, tmp_path / "whole")
+    stored = load_file(folder / "model.safetensors")
+    lost = [name for name in stored if name.endswith("up_proj.weight")]
+    left = {name: weight for name, weight in stored.items() if name not in lost}
+    save_file(left, tmp_path / "whole/model.safetensors", {"format": "pt"})
+    with pytest.raises(CheckpointError, match=rf"{len(lost)} weights are missing, such as model.*up_proj"):
+        load_model(config(tmp_path / "whole"), tokenizer("qwen3"), seed=0)
+    whole = load_model(config(folder), tokenizer("qwen3"), seed=0)
+    for model, name in ((adapted, "adapters"), (whole, "whole")):
+        with pytest.raises(CheckpointError, match=r"no weights of this model \(ValueError: \d+ weights are missing"):
             load_weights(model, tmp_path / name)
 
 

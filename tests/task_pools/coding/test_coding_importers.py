@@ -171,11 +171,7 @@ def test_functions(tmp_path: Path) -> None:
         ("assert add(1, 1) == 2\nassert add({1: 2}.get(1), 0) == 2\n", 2, True),
         ("def check(candidate):\n    assert candidate((1,), (2,)) == (1, 2)\n", 1, True),
         ("def check(candidate):\n    assert candidate((1,), (2,)) == [1, 2]\n", 1, False),
-        (
-            "def check(candidate):\n    x = candidate(b'1', b'2')\n    if x != b'12': raise ValueError\n",
-            1,
-            True,
-        ),
+        ("def check(candidate):\n    x = candidate(b'1', b'2')\n    if x != b'12': raise ValueError\n", 1, True),
     ],
 )
 def test_asserts_of_any_kind_are_the_tests(tmp_path: Path, test: str, tests: int, proved: bool) -> None:

@@ -28,11 +28,7 @@ def flaw(kind: str, source: str, *more: dict[str, str]) -> str | None:
         ("interactor", OPEN + "print('AC' if input() == '8' else 'WA', " + VERDICT, None),
         ("interactor", OPEN + "print('AC' if int(input()) == 8 else 'WA', " + VERDICT, "not decide on garbage: "),
         ("interactor", OPEN + "input()", "not decide on garbage: "),
-        (
-            "interactor",
-            OPEN + "print('AC' if sys.stdin.readline()[0] == '8' else 'WA', " + VERDICT,
-            "on nothing: ",
-        ),
+        ("interactor", OPEN + "print('AC' if sys.stdin.readline()[0] == '8' else 'WA', " + VERDICT, "on nothing: "),
         (
             "interactor",
             OPEN + "line = sys.stdin.readline()\nprint('WA' if len(line) < 99 else line[2 * 10**6], " + VERDICT,

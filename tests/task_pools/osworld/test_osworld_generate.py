@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything_task_pools.osworld import (
-    DOMAIN,
-    HELD_OUT,
-    KINDS,
-    KnobError,
-    generate,
-    keys,
-    read_payload,
-)
+from rlanything_task_pools.osworld import DOMAIN, HELD_OUT, KINDS, KnobError, generate, keys, read_payload
 from rlanything_task_pools.osworld.gate import check_state, score
 from rlanything_task_pools.osworld.generate import draw_state, kinds_of
 from rlanything_task_pools.osworld.guest import FileGuest

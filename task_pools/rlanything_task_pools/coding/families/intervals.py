@@ -173,11 +173,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
             reads="The first line contains an integer n.\nEach of the next n lines contains three integers s, e and v.",
             prints="Two integers, separated by a blank." if ask == "overlap" else "One integer.",
             input=Input(
-                Line("n"),
-                Lines("n", "s e v"),
-                f"1 <= n <= {knobs['size']}",
-                f"0 <= s < e <= {late}",
-                "1 <= v <= 20",
+                Line("n"), Lines("n", "s e v"), f"1 <= n <= {knobs['size']}", f"0 <= s < e <= {late}", "1 <= v <= 20"
             ),
         ),
         reference=reference,

@@ -130,10 +130,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
             + (f"an integer {names[0]}." if piles == 1 else f"{piles} integers {either(names, 'and')}."),
             prints="t lines, one answer for each game in the order of the input.",
             input=Input(
-                Line("t"),
-                Lines("t", " ".join(names)),
-                "1 <= t <= 20",
-                f"0 <= {', '.join(names)} <= {knobs['pile']}",
+                Line("t"), Lines("t", " ".join(names)), "1 <= t <= 20", f"0 <= {', '.join(names)} <= {knobs['pile']}"
             ),
         ),
         reference=reference,
