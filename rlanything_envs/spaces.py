@@ -1,7 +1,7 @@
 """The space of texts."""
 
 import multiprocessing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from multiprocessing.heap import BufferWrapper
 from typing import Any, overload
 
@@ -64,14 +64,6 @@ class Unicode(gym.spaces.Space[str]):
     def contains(self, x: Any) -> bool:
         """Whether `x` is a string within the length."""
         return isinstance(x, str) and len(x) <= self.max_length
-
-    def to_jsonable(self, sample_n: Iterable[str]) -> list[str]:
-        """Texts are JSON already."""
-        return list(sample_n)
-
-    def from_jsonable(self, sample_n: list[Any]) -> list[str]:
-        """Texts are JSON already."""
-        return list(sample_n)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Unicode) and self.max_length == other.max_length

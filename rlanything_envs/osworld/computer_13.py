@@ -213,14 +213,6 @@ class Computer13(gym.Space[dict[str, Any]]):
             return False
         return True
 
-    def to_jsonable(self, sample_n: Any) -> list[Any]:
-        """Actions are JSON already."""
-        return list(sample_n)
-
-    def from_jsonable(self, sample_n: list[Any]) -> list[Any]:
-        """Actions are JSON already."""
-        return list(sample_n)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Computer13) and (self.screen, self.scale) == (other.screen, other.scale)
 

@@ -3,45 +3,12 @@
 The values are read by `rlanything_verifiers.osworld.getters`.
 """
 
-from rlanything_verifiers.osworld.metrics import (
-    archives,
-    browser,
-    databases,
-    desktop,
-    document_rules,
-    documents,
-    images,
-    pdfs,
-    programs,
-    settings,
-    slide_rules,
-    slides,
-    sound,
-    tables,
-    text,
-    upstream,
-    values,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from rlanything_verifiers.osworld.registry import METRICS, UPSTREAM
 
-__all__ = [
-    "METRICS",
-    "UPSTREAM",
-    "archives",
-    "browser",
-    "databases",
-    "desktop",
-    "document_rules",
-    "documents",
-    "images",
-    "pdfs",
-    "programs",
-    "settings",
-    "slide_rules",
-    "slides",
-    "sound",
-    "tables",
-    "text",
-    "upstream",
-    "values",
-]
+__all__ = ["METRICS", "UPSTREAM"]
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

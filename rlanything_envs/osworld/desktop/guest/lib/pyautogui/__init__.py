@@ -14,101 +14,17 @@ Not here: locating pictures on the screen, message boxes, windows.
 
 from typing import Any
 
-from .easing import (
-    easeInCubic,
-    easeInOutCubic,
-    easeInOutQuad,
-    easeInOutSine,
-    easeInQuad,
-    easeInSine,
-    easeOutCubic,
-    easeOutQuad,
-    easeOutSine,
-    linear,
-)
-from .keyboard import hold, hotkey, isValidKey, keyDown, keyUp, press, shortcut, typewrite, write
+from . import easing, keyboard, mouse, picture
+from .easing import *  # noqa: F403 # the names in `__all__` there, which are the interface
+from .keyboard import *  # noqa: F403
 from .keynames import KEYBOARD_KEYS
-from .mouse import (
-    click,
-    doubleClick,
-    drag,
-    dragRel,
-    dragTo,
-    hscroll,
-    leftClick,
-    middleClick,
-    mouseDown,
-    mouseUp,
-    move,
-    moveRel,
-    moveTo,
-    onScreen,
-    position,
-    rightClick,
-    scroll,
-    size,
-    tripleClick,
-    vscroll,
-)
-from .picture import pixel, pixelMatchesColor, screenshot
+from .mouse import *  # noqa: F403
+from .picture import *  # noqa: F403
 from .state import FailSafeException, PyAutoGUIException, Size, sleep
 
-__all__ = [
-    "FAILSAFE",
-    "KEYBOARD_KEYS",
-    "LEFT",
-    "MIDDLE",
-    "PAUSE",
-    "PRIMARY",
-    "RIGHT",
-    "SECONDARY",
-    "FailSafeException",
-    "PyAutoGUIException",
-    "Size",
-    "click",
-    "doubleClick",
-    "drag",
-    "dragRel",
-    "dragTo",
-    "easeInCubic",
-    "easeInOutCubic",
-    "easeInOutQuad",
-    "easeInOutSine",
-    "easeInQuad",
-    "easeInSine",
-    "easeOutCubic",
-    "easeOutQuad",
-    "easeOutSine",
-    "hold",
-    "hotkey",
-    "hscroll",
-    "isValidKey",
-    "keyDown",
-    "keyUp",
-    "leftClick",
-    "linear",
-    "middleClick",
-    "mouseDown",
-    "mouseUp",
-    "move",
-    "moveRel",
-    "moveTo",
-    "onScreen",
-    "pixel",
-    "pixelMatchesColor",
-    "position",
-    "press",
-    "rightClick",
-    "screenshot",
-    "scroll",
-    "shortcut",
-    "size",
-    "sleep",
-    "tripleClick",
-    "typewrite",
-    "vscroll",
-    "write",
-]
+__all__ = ["FAILSAFE", "KEYBOARD_KEYS", "LEFT", "MIDDLE", "PAUSE", "PRIMARY", "RIGHT", "SECONDARY"]
+__all__ += ["FailSafeException", "PyAutoGUIException", "Size", "sleep"]
+__all__ += [*easing.__all__, *keyboard.__all__, *mouse.__all__, *picture.__all__]
 
 PAUSE: float = 0.01
 """Seconds after each call."""
