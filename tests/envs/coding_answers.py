@@ -247,12 +247,7 @@ ANSWERS: dict[str, list[tuple[str, str, str, str]]] = {
             "RUN P | 1 2\n",
             NO_PROGRAM,
         ),
-        (
-            '<|python_tag|>{"name": "run_code", "parameters": {"code": "print(42)\\n"}}',
-            "SUBMIT P",
-            "RUN P",
-            NO_PROGRAM,
-        ),
+        ('<|python_tag|>{"name": "run_code", "parameters": {"code": "print(42)\\n"}}', "SUBMIT P", "RUN P", NO_PROGRAM),
         (
             '{"type": "function", "function": {"name": "submit", "arguments": "{\\"code\\": \\"print(42)\\\\n\\"}"}}',
             *["SUBMIT P"] * 2,

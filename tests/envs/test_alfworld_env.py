@@ -34,13 +34,7 @@ def test_the_proof_of_a_task_wins_and_nothing_before_pays(tasks, env):
         for command in task.proof[:-1]:
             assert command in info["admissible_commands"]
             _, reward, terminated, truncated, info = env.step(command)
-            assert (reward, terminated, truncated, info["outcome"], info["won"]) == (
-                0,
-                False,
-                False,
-                None,
-                False,
-            )
+            assert (reward, terminated, truncated, info["outcome"], info["won"]) == (0, False, False, None, False)
             assert 0 <= info["goal_condition_rate"] < 1
         _, reward, terminated, truncated, info = env.step(task.proof[-1])
         assert (reward, terminated, truncated, info["outcome"], info["won"]) == (1.0, True, False, 1, True)
@@ -250,11 +244,7 @@ def test_game_files(task, tmp_path):
 def test_tasks_that_cannot_be_played(task):
     foreign = Task(domain="coding", goal="sort a list", payload={})
     bare = Task(domain="alfworld", goal="do something.", payload={"scene": {}})
-    done = Task(
-        domain="alfworld",
-        goal="put a x.",
-        payload={**task.payload, "goal": already_true(task)},
-    )
+    done = Task(domain="alfworld", goal="put a x.", payload={**task.payload, "goal": already_true(task)})
     for bad, words in ((foreign, "coding"), (bare, "lacks goal"), (done, "solved from the start")):
         env = AlfWorldEnv()
         with pytest.raises(TaskFormatError, match=words):

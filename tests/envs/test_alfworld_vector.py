@@ -97,11 +97,7 @@ def test_a_broken_engine_ends_its_own_episode_only(task):
     vector.reset(seed=0)
     vector._worlds[0] = Broken()
     _, rewards, terminated, truncated, infos = vector.step(["look", "look"])
-    assert (rewards.tolist(), terminated.tolist(), truncated.tolist()) == (
-        [0, 0],
-        [False, False],
-        [True, False],
-    )
+    assert (rewards.tolist(), terminated.tolist(), truncated.tolist()) == ([0, 0], [False, False], [True, False])
     assert infos["outcome"].tolist() == ["error", None]
     assert infos["task_id"].tolist() == [task.id, task.id]
     vector.reset(options={"reset_mask": truncated})

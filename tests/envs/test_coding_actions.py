@@ -123,10 +123,7 @@ def test_any_text_is_an_action_or_unreadable_and_its_plain_form_is_the_same_acti
         return
     again = read_action(canonical(action), **{**how, "action_format": "verbs"})
     same = Action(
-        action.verb,
-        action.code and f"{action.code}\n",
-        action.stdin and f"{action.stdin}\n",
-        action.language,
+        action.verb, action.code and f"{action.code}\n", action.stdin and f"{action.stdin}\n", action.language
     )
     assert again == same
 

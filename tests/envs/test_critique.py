@@ -76,10 +76,7 @@ BUSY = episode(
         (SHY, "Step 3 of 3 was judged wrong by every vote, 'look'."),
         (BUSY, "None of its 4 steps stands out."),
         (episode(), "The attempt ended before its first step."),
-        (
-            JudgedEpisode("sum the list", (JudgedStep("print(1)", "1"),), False),
-            "None of its 1 steps stands out.",
-        ),
+        (JudgedEpisode("sum the list", (JudgedStep("print(1)", "1"),), False), "None of its 1 steps stands out."),
         (
             JudgedEpisode("x", tuple(JudgedStep(c, "no") for c in ["a", "b", "a", "c", "a", "d"]), False),
             "The agent gave the command 'a' 3 times.",

@@ -550,11 +550,7 @@ def test_nothing_to_propose_is_on_record(pool):
     curriculum = Curriculum(pool, rewriter=Mute())
     assignment = assignment_of(curriculum, 0)
     (event,) = curriculum.report(assignment, outcomes(assignment, 0), critique="never found the apple")
-    assert (event.kind, event.reason, event.stats["detail"]) == (
-        "discarded",
-        "no-proposal",
-        "never found the apple",
-    )
+    assert (event.kind, event.reason, event.stats["detail"]) == ("discarded", "no-proposal", "never found the apple")
     assert pool.candidate(0) is None
 
 

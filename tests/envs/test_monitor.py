@@ -145,8 +145,7 @@ def test_a_real_curriculum_adds_up(tmp_path: Path) -> None:
             p = 1 / (1 + np.exp((float(assignment.task.traits["difficulty"]) - skill) / 2))
             won = rng.random(4) < p
             curriculum.report(
-                assignment,
-                [Outcome(success=bool(w), score=0.0, steps=5, actor="a", role=assignment.role) for w in won],
+                assignment, [Outcome(success=bool(w), score=0.0, steps=5, actor="a", role=assignment.role) for w in won]
             )
         online.append(monitor.row())
     offline = curriculum_metrics(pool, every=4)

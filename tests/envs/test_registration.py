@@ -12,18 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 import rlanything_envs
 from rlanything_envs.registration import REGISTRATIONS, register_all
 
-HEAVY = (
-    "torch",
-    "transformers",
-    "trl",
-    "textworld",
-    "alfworld",
-    "rich",
-    "matplotlib",
-    "pandas",
-    "openai",
-    "docker",
-)
+HEAVY = ("torch", "transformers", "trl", "textworld", "alfworld", "rich", "matplotlib", "pandas", "openai", "docker")
 
 
 def python(code):

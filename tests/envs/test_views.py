@@ -76,7 +76,7 @@ def test_a_short_view_has_a_closed_vocabulary(env_id: str) -> None:
 
 #: Without which an environment would spend its time on generated problems.
 QUICK: dict[str, dict[str, Any]] = {
-    "RLAnything/Coding-v0": {"tasks": [json.loads(make_task(text).to_json()) for text in ("Add.", "Sum.")]},
+    "RLAnything/Coding-v0": {"tasks": [json.loads(make_task(text).to_json()) for text in ("Add.", "Sum.")]}
 }
 
 

@@ -299,11 +299,6 @@ TARGETS = (
         (),
         lambda: [b"3", b"Wed, 21 Oct 2026 07:28:00 GMT"],
     ),
-    Target(
-        "log of prompts",
-        of_file("prompts.jsonl", _log),
-        (GeneratorError,),
-        lambda: [json.dumps(RECORD).encode()],
-    ),
+    Target("log of prompts", of_file("prompts.jsonl", _log), (GeneratorError,), lambda: [json.dumps(RECORD).encode()]),
     Target("metrics for trackers", of_json(_named), (), lambda: [b'{"a": 1.5, "panels": {"b": {"rate": 1}}}']),
 )

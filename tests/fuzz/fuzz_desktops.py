@@ -355,10 +355,7 @@ TARGETS = (
     Target("kept results of a desktop", _kept, (NotKept,), _keeping, effort=30),
     Target("file of a desktop", _opened, (), _documents, effort=60),
     Target(
-        "screen of a desktop",
-        of_file("Xvfb_screen0", lambda path: Framebuffer(path).read()),
-        (OSError,),
-        _screen_file,
+        "screen of a desktop", of_file("Xvfb_screen0", lambda path: Framebuffer(path).read()), (OSError,), _screen_file
     ),
     Target(
         "image of a message",

@@ -29,10 +29,7 @@ def _parsed(source: bytes) -> ast.Module:
 def modules() -> tuple[tuple[str, ast.Module], ...]:
     """Each module of the four packages by its dotted name."""
     return tuple(
-        (
-            ".".join(path.relative_to(place).with_suffix("").parts).removesuffix(".__init__"),
-            _parsed(path.read_bytes()),
-        )
+        (".".join(path.relative_to(place).with_suffix("").parts).removesuffix(".__init__"), _parsed(path.read_bytes()))
         for package, place in PACKAGES.items()
         for path in sorted((place / package).rglob("*.py"))
     )

@@ -246,12 +246,7 @@ TARGETS = (
         lambda: [b"\n".join(_bytes(row) for row in ROWS)],
     ),
     Target("coding problems, packed", of_file("problems.json.gz", _problem), (ImportFormatError,), lambda: _packed()),
-    Target(
-        "coding checker",
-        of_json(_checker),
-        (JudgeError,),
-        lambda: [_bytes(row) for row in CHECKERS],
-    ),
+    Target("coding checker", of_json(_checker), (JudgeError,), lambda: [_bytes(row) for row in CHECKERS]),
     Target(
         "osworld task file",
         of_file("task.json", load_osworld),

@@ -10,9 +10,4 @@ from fuzz_table import Target
 
 __all__ = ["TARGETS"]
 
-TARGETS: tuple[Target, ...] = (
-    *fuzz_tasks.TARGETS,
-    *fuzz_answers.TARGETS,
-    *fuzz_desktops.TARGETS,
-    *fuzz_runs.TARGETS,
-)
+TARGETS: tuple[Target, ...] = (*fuzz_tasks.TARGETS, *fuzz_answers.TARGETS, *fuzz_desktops.TARGETS, *fuzz_runs.TARGETS)

@@ -101,12 +101,13 @@ class HttpDesktop:
         """Whether a failure after an action is the agent's.
 
         It is where no agent can reach the server, and that still runs. Where it can, as in OSWorld's machines, a
-        machine that works again after a reset shows that the agent broke it.
+        machine that works again after a reset shows that the agent broke it; with ``"never"`` nobody can tell, and else
+        an agent could void an episode that it loses.
         """
         try:
             if self._apart:
                 return self.client.health().apart
-            if not self._own:
+            if not self._own and self.independent:
                 self.reset()
         except DesktopError:
             return False

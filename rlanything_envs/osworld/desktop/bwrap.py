@@ -9,6 +9,7 @@ guest's server stays outside: what an agent breaks is its desktop, and never the
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import select
@@ -21,7 +22,7 @@ from pathlib import Path
 from rlanything_envs.osworld.desktop.client import GuestClient
 from rlanything_envs.osworld.desktop.errors import DesktopError
 from rlanything_envs.osworld.desktop.guest.framebuffer import Framebuffer
-from rlanything_envs.osworld.desktop.guest.interior import pixels_file
+from rlanything_envs.osworld.desktop.guest.interior import in_memory, pixels_file
 from rlanything_envs.osworld.desktop.local import (
     LocalDesktop,
     Running,
@@ -44,6 +45,8 @@ _START_SECONDS = 60.0
 _END_SECONDS = 10.0
 _STRANGERS = 1_900_000_000
 """First of 2**24 user ids that no account of a machine has."""
+_LONGEST_ADDRESS = 107
+"""Bytes of a Unix socket's path."""
 _MEMORY = "4g"
 _PROCESSES = 1024
 """With threads; all applications of the desktop at once have some 400."""
@@ -140,9 +143,16 @@ class _Running:
         self._root, self._bwrap = root, bubblewrap(root)
         if root is not None and _lent_user() is not None:
             _check_open_to_all(root.path)
-        self._folder, self._pixels = Scratch(), pixels_file(screen)
-        folder, token = self._folder.path, secrets.token_urlsafe(32)
-        user = _lent_user()
+        with contextlib.ExitStack() as opened:
+            self._open(opened, screen, network, memory)
+            self._opened = opened.pop_all()
+
+    def _open(self, opened: contextlib.ExitStack, screen: tuple[int, int], network: bool, memory: int) -> None:
+        self._folder = Scratch()
+        opened.callback(self._folder.remove)
+        self._pixels = pixels_file(screen)
+        opened.callback(os.close, self._pixels)
+        folder, token, user = self._folder.path, secrets.token_urlsafe(32), _lent_user()
         guest = _GUEST
         if user is not None:
             guest = folder / "guest"  # where that user may read it
@@ -151,50 +161,33 @@ class _Running:
         for name, text in _ETC_OWN.items():
             (folder / name).write_text(text)
         address = folder / "guest.sock"
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        if len(os.fsencode(address)) > _LONGEST_ADDRESS:
+            raise DesktopError(f"{address} is too long a path for a socket: set TMPDIR to a folder with a shorter one")
         self._listener.bind(str(address))
         self._listener.listen(64)
         address.chmod(0o600)
-        self._log = (folder / "log").open("w+")
-        self._process = self._launch(self._arguments(guest, network), screen, memory, user, token)
-        self._finalizer = weakref.finalize(self, end_process, self._process, _END_SECONDS)
+        self._log = opened.enter_context((folder / "log").open("w+"))
+        self._process = opened.enter_context(self._launch(guest, network, screen, memory, user, token))
+        opened.callback(weakref.finalize(self, end_process, self._process, _END_SECONDS))
         self.client = GuestClient(f"unix:{address}", token, framebuffer=Framebuffer(self._pixels))
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self.end()
-            raise
+        self._wait_until_ready()
 
     def _launch(
-        self, arguments: list[str], screen: tuple[int, int], memory: int, user: int | None, token: str
+        self, guest: Path, network: bool, screen: tuple[int, int], memory: int, user: int | None, token: str
     ) -> subprocess.Popen[bytes]:
-        options = os.memfd_create("arguments")
-        os.write(options, b"\0".join(word.encode() for word in arguments))
-        os.lseek(options, 0, os.SEEK_SET)
+        options = in_memory(b"\0".join(word.encode() for word in self._arguments(guest, network)))
         listener = self._listener.fileno()
         python = ["/usr/bin/python3"] if self._root is None else self._root.program("python3")
-        command = [
-            *python,
-            "-B",
-            "-m",
-            "guest",
-            *(f"--bwrap={word}" for word in self._bwrap),
-            "--listener",
-            str(listener),
-            "--sandbox",
-            str(options),
-        ]
+        command = [*python, "-BPs", "-m", "guest", *(f"--bwrap={word}" for word in self._bwrap)]
+        command += ["--listener", str(listener), "--sandbox", str(options)]
         command += ["--pixels", str(self._pixels), "--screen", f"{screen[0]}x{screen[1]}", "--parent", str(os.getpid())]
         command += ["--memory", str(memory), "--disk", str(_DISK), "--processes", str(_PROCESSES)]
         command += [] if user is None else ["--user", str(user)]
+        env = {**_inherited(network), "RLANYTHING_TOKEN": token, "PYTHONPATH": str(_GUEST.parent)}
+        fds = (options, listener, self._pixels)
         try:
-            return start_process(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=self._log,
-                env={**_inherited(), "RLANYTHING_TOKEN": token, "PYTHONPATH": str(_GUEST.parent)},
-                pass_fds=(options, listener, self._pixels),
-            )
+            return start_process(command, stdout=subprocess.PIPE, stderr=self._log, env=env, pass_fds=fds)
         finally:
             os.close(options)
 
@@ -207,6 +200,7 @@ class _Running:
         for name in _ETC_OWN:
             words += ["--ro-bind", str(self._folder.path / name), f"/etc/{name}"]
         words += ["--proc", "/proc", "--dev", "/dev"]
+        words += ["--ro-bind", "/dev/null", "/proc/keys"] if Path("/proc/keys").exists() else []
         for place, mode, size in _IN_MEMORY:
             words += ["--perms", mode, "--size", str(size), "--tmpfs", place]
         words += ["--remount-ro", "/dev"]
@@ -233,16 +227,8 @@ class _Running:
         return self._process.poll() is None
 
     def end(self) -> None:
-        """End the guest's server and with it the sandbox and everything inside."""
-        if not self._finalizer.alive:
-            return
-        self._finalizer()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._listener.close()
-        self._log.close()
-        os.close(self._pixels)
-        self._folder.remove()
+        """End the guest's server and with it the sandbox and everything inside; may be called twice."""
+        self._opened.close()
 
 
 def _lent_user() -> int | None:
@@ -256,8 +242,8 @@ def _lent_user() -> int | None:
     return _STRANGERS + int.from_bytes(os.urandom(3), "little")
 
 
-def _inherited() -> dict[str, str]:
-    kept = ("http_proxy", "https_proxy", "no_proxy")
+def _inherited(network: bool) -> dict[str, str]:
+    kept = ("http_proxy", "https_proxy", "no_proxy") if network else ()  # a proxy's address can hold a password
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", **{name: os.environ[name] for name in kept if name in os.environ}}
 
 

@@ -58,7 +58,7 @@ COPY guest /opt/rlanything/guest
 WORKDIR /home/user
 ENV PYTHONPATH=/opt/rlanything LANG=C.UTF-8
 EXPOSE 5000
-ENTRYPOINT ["/usr/bin/python3", "-B", "-m", "guest", "--sole-tenant", "--user", "1000", "--host", "0.0.0.0"]
+ENTRYPOINT ["/usr/bin/python3", "-BPs", "-m", "guest", "--sole-tenant", "--user", "1000", "--host", "0.0.0.0"]
 """
 
 

@@ -85,12 +85,7 @@ def test_a_schema_with_a_long_expression_is_sent_as_it_is(service: Service) -> N
 @pytest.mark.parametrize(("status", "attempts"), [(400, 1), (422, 4)])
 @pytest.mark.parametrize(("params", "fields"), [(JUDGED, 1), (PROPOSED, 2)])
 def test_a_service_that_refuses_goes_on_without(
-    service: Service,
-    caplog: pytest.LogCaptureFixture,
-    params: SamplingParams,
-    fields: int,
-    status: int,
-    attempts: int,
+    service: Service, caplog: pytest.LogCaptureFixture, params: SamplingParams, fields: int, status: int, attempts: int
 ) -> None:
     service.default = refusing(*NEITHER, status=status)
     budget = Budget(max_tokens=10_000)

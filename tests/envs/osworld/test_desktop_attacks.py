@@ -9,7 +9,9 @@ import pytest
 from osworld_tasks import PATH, SOLUTION, make
 
 from rlanything_envs.errors import SettingError
-from rlanything_envs.osworld.desktop import make_desktop
+from rlanything_envs.osworld.desktop import DesktopError, make_desktop
+from rlanything_verifiers.osworld.getters import pages
+from rlanything_verifiers.osworld.registry import GETTERS, Context
 
 ID = "RLAnything/OSWorld-v0"
 CONFIG = [make().payload["config"][0]]
@@ -252,6 +254,48 @@ def test_the_process_that_starts_programs_cannot_be_looked_into(desktop):
     """It is a program of the desktop's user like any other, but for this."""
     done = desktop.client.execute("cat /proc/2/environ; ls /proc/2/fd; head -c 1 /proc/2/mem", shell=True)
     assert (done.output, done.error.count("Permission denied")) == ("", 3)
+
+
+TAB = "<a><application name='Chromium'><entry name='Address and search bar'>x</entry></application></a>"
+
+
+@pytest.mark.parametrize("module", ["gi", "base64"])
+def test_who_carries_out_requests_imports_nothing_of_the_agent(desktop, module):
+    """It could put other functions in the place of its own, and answer whatever is right."""
+    client = desktop.client
+    client.upload(f"/home/user/{module}.py", b"open('/tmp/imported', 'w')")
+    client.accessibility_tree()
+    with pytest.raises(DesktopError, match="refused"):
+        client.download_file("http://127.0.0.1:1/x", "x")
+    context = Context(client, None)
+    context.guest = type("Guest", (), {"accessibility_tree": lambda: TAB, "execute": client.execute})
+    wanted = pages.Elements(category="xpath", xpathObject={"/a": "b"})
+    assert GETTERS["active_tab_html_parse"].function(context, wanted) == {}
+    assert client.read_file("/tmp/imported") is None
+
+
+def test_the_kernels_keys_are_out_of_reach(desktop):
+    """There is one set for a user's session, in which secrets of the host are, and notes would stay."""
+    number = "{'x86_64': 250, 'aarch64': 219}[os.uname().machine]"
+    code = f"import ctypes, os; print(ctypes.CDLL(None).syscall({number}, 0, -3, 1)); open('/proc/keys')"
+    done = desktop.client.execute(["python3", "-c", code])
+    assert (done.output, done.returncode) == ("-1\n", 1)
+
+
+def test_no_file_of_the_machine_is_open_in_the_first_process(desktop):
+    client = desktop.client
+    assert client.execute("readlink /proc/1/fd/[12] | grep -cv socket:", shell=True).output == "0\n"
+    client.act("import ctypes, os\nos.write(ctypes.CDLL(None).syscall(438, os.pidfd_open(1), 1, 0), bytes(1 << 20))")
+    assert (desktop._running._folder.path / "log").stat().st_size < 1 << 16
+
+
+def test_nothing_stays_in_the_file_of_the_screen(desktop):
+    code = "import os\nfile = os.open(os.environ['RLANYTHING_FRAMEBUFFER'], 2)\nend = os.fstat(file).st_size - 9\n"
+    write = "try: os.setxattr(file, 'user.note', b'note')\nexcept OSError: pass\nprint(os.pwrite(file, b'note', end))"
+    assert desktop.client.act(code + write).output == "4\n"
+    desktop.reset()
+    read = "print(os.listxattr(file), sum(os.pread(file, 9, end)))"
+    assert desktop.client.act(code + read).output == "[] 0\n"
 
 
 def test_there_are_no_further_user_namespaces(desktop):

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -200,6 +201,25 @@ def test_the_network_is_there_when_asked_for(desktop):
         assert two.client.cursor_position() == (400, 300)
 
 
+@pytest.mark.usefixtures("bwrap_desktop")  # skips where there is no desktop
+@pytest.mark.parametrize(("network", "seen"), [(False, "\n"), (True, "http://me:secret@proxy:1\n")])
+def test_a_proxy_is_told_to_those_who_have_the_network(network, seen, monkeypatch):
+    monkeypatch.setenv("https_proxy", "http://me:secret@proxy:1")
+    with make_desktop("bwrap", screen=(640, 480), network=network) as machine:
+        assert machine.client.execute("echo $https_proxy", shell=True).output == seen
+
+
+@pytest.mark.usefixtures("bwrap_desktop")
+def test_a_start_that_fails_leaves_nothing(monkeypatch, tmp_path):
+    place, mine = tmp_path / ("x" * 100), Path("/proc/self/fd")
+    place.mkdir()
+    before = len(list(mine.iterdir()))
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    with pytest.raises(DesktopError, match="set TMPDIR to a folder with a shorter one"):
+        make_desktop("bwrap").start()
+    assert (list(place.iterdir()), len(list(mine.iterdir()))) == ([], before)
+
+
 def test_the_guest_wants_the_token(desktop):
     """A program in the desktop finds the server's socket at no address, and has no token."""
     assert "RLANYTHING_TOKEN" not in desktop.client.execute(["env"]).output
@@ -275,7 +295,7 @@ def test_it_outlives_the_thread_that_started_it():
 STARTER = """
 import sys, time
 from rlanything_envs.osworld.desktop import make_desktop
-machine = make_desktop("bwrap", screen=(800, 600))
+machine = make_desktop("bwrap", screen=(800, 600), network=True)
 machine.start()
 machine.client.execute("(TZ={mark} setsid sleep 1000 &); TZ={mark} nohup sleep 1001 >/dev/null 2>&1 &", shell=True)
 machine.client.launch("mousepad")

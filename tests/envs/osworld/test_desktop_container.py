@@ -7,7 +7,13 @@ import pytest
 
 from rlanything_envs.osworld.desktop import DesktopError, make_desktop
 from rlanything_envs.osworld.desktop.conformance import check_guest
-from rlanything_envs.osworld.desktop.image import build_image
+from rlanything_envs.osworld.desktop.image import GUEST, build_image, dockerfile
+
+
+def test_the_server_imports_nothing_of_the_home_that_it_starts_in():
+    """It is root there, as in a virtual machine."""
+    assert '"/usr/bin/python3", "-BPs"' in dockerfile("debian")
+    assert "/usr/bin/python3 -BPs" in (GUEST / "init.sh").read_text()
 
 
 @pytest.mark.usefixtures("docker_engine")

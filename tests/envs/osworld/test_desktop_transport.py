@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rlanything_envs.errors import InfrastructureError, SettingError
 from rlanything_envs.osworld.desktop import DesktopError
+from rlanything_envs.osworld.desktop.attached import HttpDesktop
 from rlanything_envs.osworld.desktop.guest.interior import InteriorError, _received
 from rlanything_envs.osworld.desktop.guest.multipart import parse_multipart
 from rlanything_envs.osworld.desktop.guest.storage import Refusal
@@ -82,6 +83,14 @@ def test_nobody_there():
     with pytest.raises(DesktopError, match=f"127.0.0.1:{port}") as failure:
         Transport(f"http://127.0.0.1:{port}").post("/x", timeout=1)
     assert isinstance(failure.value, InfrastructureError)
+
+
+@pytest.mark.filterwarnings("ignore:the guest at:UserWarning")
+@pytest.mark.parametrize(("reset", "agent"), [("never", True), (lambda: None, False)])
+def test_whose_failure_it_is_that_a_guest_no_longer_answers(reset, agent, monkeypatch):
+    """One that nothing resets was broken by the agent, which could else void an episode that it loses."""
+    monkeypatch.setattr("rlanything_envs.osworld.desktop.attached._REVERT_SECONDS", 0.0)
+    assert HttpDesktop("http://127.0.0.1:1", reset=reset).intact() is agent
 
 
 @pytest.mark.parametrize("url", ["ftp://host:1", "https://host", "http://", "http://host:port"])

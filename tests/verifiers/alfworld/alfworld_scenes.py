@@ -5,13 +5,7 @@ import random
 from rlanything_verifiers.alfworld import Game, Goal, GoalKind, Receptacle, Scene, Thing
 
 FOOD = {"pickupable": True, "cleanable": True, "heatable": True, "coolable": True, "sliceable": True}
-DISH = {
-    "pickupable": True,
-    "cleanable": True,
-    "heatable": True,
-    "coolable": True,
-    "is_receptacle_object": True,
-}
+DISH = {"pickupable": True, "cleanable": True, "heatable": True, "coolable": True, "is_receptacle_object": True}
 
 
 def fits_everywhere(places: list[str], things: list[str]) -> frozenset[tuple[str, str]]:

@@ -137,13 +137,7 @@ def test_bad_walkthroughs_are_refused(walkthrough: object) -> None:
 
 
 def one(**changes: object) -> Scene:
-    thing = {
-        "id": "Mug_bar_1",
-        "type": "Mug",
-        "receptacles": ("Bed_bar_1",),
-        "location": "loc_bar_1",
-        **changes,
-    }
+    thing = {"id": "Mug_bar_1", "type": "Mug", "receptacles": ("Bed_bar_1",), "location": "loc_bar_1", **changes}
     return Scene("loc_bar_0", (Receptacle("Bed_bar_1", "Bed", "loc_bar_1"),), (Thing(**thing),), frozenset())  # type: ignore[arg-type]
 
 

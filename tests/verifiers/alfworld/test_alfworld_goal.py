@@ -16,16 +16,8 @@ from rlanything_verifiers.alfworld.problem import goal_text
             "pick_clean_then_place_in_recep",
             ["put a clean mug in shelf.", "clean some mug and put it in shelf."],
         ),
-        (
-            "heat",
-            "pick_heat_then_place_in_recep",
-            ["put a hot mug in shelf.", "heat some mug and put it in shelf."],
-        ),
-        (
-            "cool",
-            "pick_cool_then_place_in_recep",
-            ["put a cool mug in shelf.", "cool some mug and put it in shelf."],
-        ),
+        ("heat", "pick_heat_then_place_in_recep", ["put a hot mug in shelf.", "heat some mug and put it in shelf."]),
+        ("cool", "pick_cool_then_place_in_recep", ["put a cool mug in shelf.", "cool some mug and put it in shelf."]),
         ("two", "pick_two_obj_and_place", ["put two mug in shelf.", "find two mug and put them in shelf."]),
         ("look", "look_at_obj_in_light", ["look at mug under the shelf.", "examine the mug with the shelf."]),
     ],

@@ -22,11 +22,7 @@ def test_small_official_games_play_alike(alfworld_data: Path, name: str) -> None
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_written_kitchens_play_alike(tmp_path: Path, seed: int) -> None:
-    goals = [
-        Goal("cool", "Apple", "Drawer"),
-        Goal("clean", "Pan", "StoveBurner"),
-        Goal("two", "Apple", "SinkBasin"),
-    ]
+    goals = [Goal("cool", "Apple", "Drawer"), Goal("clean", "Pan", "StoveBurner"), Goal("two", "Apple", "SinkBasin")]
     game = Game(kitchen(), goals[seed])
     compare(game, write_game(game, tmp_path / "game.tw-pddl"), steps=60, seed=seed)
 

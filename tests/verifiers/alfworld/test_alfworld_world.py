@@ -39,10 +39,7 @@ def test_a_whole_game() -> None:
     transcript = [
         ("look", "You are in the middle of a room. Looking quickly around you, you see nothing."),
         ("inventory", "You are not carrying anything."),
-        (
-            "go to countertop 1",
-            "You arrive at countertop 1. On the countertop 1, you see a apple 1, and a mug 1.",
-        ),
+        ("go to countertop 1", "You arrive at countertop 1. On the countertop 1, you see a apple 1, and a mug 1."),
         ("look", "You are facing the countertop 1, and sinkbasin 1. Next to it, you see nothing."),
         ("take mug 1 from countertop 1", "You pick up the mug 1 from the countertop 1."),
         ("inventory", "You are carrying: a mug 1."),

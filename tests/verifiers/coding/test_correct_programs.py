@@ -13,11 +13,7 @@ PROGRAMS = {
         "\n".join(f"{i % 10} {i % 7}" for i in range(100_000)),
     ),
     "bytes of stdin": ("import sys\nprint(sum(map(int, sys.stdin.buffer.read().split())))", "1 2\n3\n", "6"),
-    "two lines of bytes": (
-        "import sys\nr = sys.stdin.buffer.readline\nprint(int(r()), int(r()))",
-        "1\n2\n",
-        "1 2",
-    ),
+    "two lines of bytes": ("import sys\nr = sys.stdin.buffer.readline\nprint(int(r()), int(r()))", "1\n2\n", "1 2"),
     "input, then the rest": (
         "import sys\nn = int(input())\nprint(n, sys.stdin.read().split())",
         "2\n7 8\n",

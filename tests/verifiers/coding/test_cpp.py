@@ -13,16 +13,7 @@ from sandbox_attacks import assert_alive, run
 
 from rlanything_verifiers.coding import Job, JudgeError, SandboxUnsupported, judge, judge_many, run_program
 from rlanything_verifiers.coding.cache import RUNS
-from rlanything_verifiers.coding.sandbox import (
-    Limits,
-    Run,
-    Sandbox,
-    compiled,
-    executable,
-    process,
-    toolchain,
-    waiting,
-)
+from rlanything_verifiers.coding.sandbox import Limits, Run, Sandbox, compiled, executable, process, toolchain, waiting
 
 if sys.platform != "linux":
     pytest.skip("worker processes need Linux", allow_module_level=True)

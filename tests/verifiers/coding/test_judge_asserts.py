@@ -33,11 +33,7 @@ def judgement(program, *tests, setup="", limits=LIMITS):
         ("def f(x): return x + 0.1 + 0.2", "assert f(0) == 0.3", "WA"),
         ("def f(x): return float('nan')", "y = f(0)\nassert y != y", "AC"),
         ("def f(x): return -x", "for i in range(200):\n    assert f(i) == -i", "AC"),
-        (
-            "def f(x): return -x",
-            "import random as r\nfor x in [r.random(), r.random()]:\n    assert f(x) == -x",
-            "AC",
-        ),
+        ("def f(x): return -x", "import random as r\nfor x in [r.random(), r.random()]:\n    assert f(x) == -x", "AC"),
         ("def f(x): return x + 1", "x = 0\nfor i in range(9):\n    x = f(x)\nassert x == 9", "AC"),
         ("def f(x): return x + 1", "assert f(f(f(0))) == 3", "AC"),
         ("def f(x): return x - 1", "x = 9\nwhile x > 0:\n    x = f(x)\nassert x == 0", "AC"),

@@ -46,10 +46,7 @@ def test_without_protection_the_attack_succeeds(name: str, tmp_path: Path) -> No
     secret = tmp_path / "secret"
     secret.write_text("bait")
     limits = Limits(cpu=3.0, wall=60.0, memory=1 << 30) if name == "touch" else PATIENT
-    with (
-        Sandbox(1, tier="none", allow_unsafe=True) as sandbox,
-        socket.create_server(("127.0.0.1", 0)) as server,
-    ):
+    with Sandbox(1, tier="none", allow_unsafe=True) as sandbox, socket.create_server(("127.0.0.1", 0)) as server:
         told = {"files": f"{secret}\n{tmp_path}\n", "network": f"{server.getsockname()[1]}\n"}
         (run,) = sandbox.run(ATTACKS[name], [told.get(name, "").encode()], limits)
     assert b"ESCAPED" in run.stdout, run

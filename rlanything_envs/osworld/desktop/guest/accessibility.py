@@ -51,7 +51,7 @@ class AccessibilityReader:
         for _ in range(_READINGS):
             left = max(0.0, end - time.monotonic())
             try:
-                done = self._processes.run(command, timeout=left, module="guest.tree", free=_FREE_SECONDS)
+                done = self._processes.run(command, timeout=left, module="guest.tree", free=_FREE_SECONDS, cwd="/")
             except (OSError, Refusal, InteriorError) as error:
                 raise InteriorError(f"the accessibility tree: {error}") from error
             if done.returncode >= 0:

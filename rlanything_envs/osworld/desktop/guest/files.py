@@ -41,7 +41,8 @@ def download_file(guest: Guest, request: Request) -> Reply:
     if not url.startswith(("http://", "https://")):
         raise RequestError(f"only http and https can be fetched, not {url!r}")
     try:
-        done = guest.processes.run(["python3", "-c", _FETCH.format(url=url, path=path)], timeout=_DOWNLOAD_SECONDS)
+        program = _FETCH.format(url=url, path=path)
+        done = guest.processes.run(["python3", "-I", "-c", program], timeout=_DOWNLOAD_SECONDS)
     except OSError as error:
         return failed(error)
     return as_error(done.error.strip()[-500:]) if done.returncode else as_text("File downloaded successfully")

@@ -30,7 +30,7 @@ settings=/sys/firmware/qemu_fw_cfg/by_name/opt/rlanything
 
 cd /home/user || exit
 # This shell stays, to collect what other processes leave behind.
-/usr/bin/python3 -B -m guest --sole-tenant --user 1000 --host 0.0.0.0 --processes 1024 --patience 500 > /dev/console 2>&1
+/usr/bin/python3 -BPs -m guest --sole-tenant --user 1000 --host 0.0.0.0 --processes 1024 --patience 500 > /dev/console 2>&1
 echo "the guest ended with status $?" > /dev/console
 echo o > /proc/sysrq-trigger
 sleep 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import math
@@ -12,7 +13,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -23,7 +23,7 @@ from typing import Any
 from .cgroup import ControlGroup
 from .storage import LARGEST_FILE, Refusal
 
-__all__ = ["Answer", "Interior", "InteriorError", "Settings", "pixels_file"]
+__all__ = ["Answer", "Interior", "InteriorError", "Settings", "in_memory", "pixels_file"]
 
 _END_SECONDS = 10.0
 _STATE_SECONDS = 15.0
@@ -39,6 +39,11 @@ _LONGEST_ANSWER = 1 << 16
 _SCREEN_EXTRA = 1 << 16
 """Bytes of the header and the colour map before the pixels, generously."""
 _MFD_ALLOW_SEALING, _F_ADD_SEALS, _SEALS = 2, 1033, 1 | 2 | 4  # seal, shrink, grow
+_PRINTED = 1 << 14
+"""Bytes that are kept of what the programs of a sandbox print; an agent can write there."""
+_KEYS = {"x86_64": (0xC000003E, 248), "aarch64": (0xC00000B7, 217)}
+"""By machine: the kernel's mark, and the first of three calls for its keys, which no namespace hides."""
+_LOAD, _EQUALS, _FROM, _ANSWER, _REFUSED, _ALLOWED = 0x20, 0x15, 0x35, 0x06, 0x50000 | errno.ENOSYS, 0x7FFF0000
 
 
 class InteriorError(RuntimeError):
@@ -96,6 +101,19 @@ def pixels_file(screen: tuple[int, int]) -> int:
     return descriptor
 
 
+def _cleared(pixels: int) -> int:
+    """A new handle of the screen's file, in which, and in whose attributes, the last session has left nothing."""
+    os.fchmod(pixels, 0o666)
+    handle = os.open(f"/proc/self/fd/{pixels}", os.O_RDWR | os.O_CLOEXEC)
+    os.pwrite(handle, bytes(os.fstat(handle).st_size), 0)
+    with contextlib.suppress(OSError):
+        for name in os.listxattr(handle):
+            if not name.startswith("security."):  # which no program of the desktop sets
+                os.removexattr(handle, name)
+    os.utime(handle)
+    return handle
+
+
 @dataclass
 class Interior:
     """The process namespace, or the user, that everything on the desktop belongs to."""
@@ -104,6 +122,7 @@ class Interior:
     environment: dict[str, str] = field(default_factory=dict)
     _socket: socket.socket | None = None
     _process: subprocess.Popen[bytes] | None = None
+    _keeper: threading.Thread | None = None
     _first: int = -1
     """Handle of the first process of bwrap's namespace: all others end with it."""
     _group: ControlGroup | None = None
@@ -119,21 +138,21 @@ class Interior:
             InteriorError: it does not start; the message has the reason.
         """
         settings, self._deaf = self.settings, ""
+        pixels = _cleared(settings.pixels)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         ours.settimeout(settings.patience)
         width, height = settings.screen
-        command = ["/usr/bin/python3", "-B", "-m", "guest.inside", "--home", settings.home]
+        command = ["/usr/bin/python3", "-BPs", "-m", "guest.inside", "--home", settings.home]
         command += ["--screen", f"{width}x{height}", "--socket", str(theirs.fileno())]
-        command += ["--pixels", str(settings.pixels), "--disk", str(settings.disk)]
+        command += ["--pixels", str(pixels), "--patience", str(settings.patience), "--disk", str(settings.disk)]
         command += ["--memory", str(settings.memory), "--processes", str(settings.processes)]
-        command += ["--patience", str(settings.patience)]
         self._group = ControlGroup(settings.memory, settings.processes)
         try:
             if settings.sandbox is None:
-                self._process = _kept(command, [theirs.fileno(), settings.pixels], settings.user)
+                self._keep(command, [theirs.fileno(), pixels], settings.user)
             else:
-                self._start_sandbox(command, [theirs.fileno(), settings.pixels], settings.sandbox, settings.user)
+                self._start_sandbox(command, [theirs.fileno(), pixels], settings.sandbox, settings.user)
             theirs.close()
             self._pid = _sender(ours)
             self._group.add(self._pid)
@@ -145,6 +164,7 @@ class Interior:
             raise InteriorError(f"the session did not start: {error}") from error
         finally:
             theirs.close()
+            os.close(pixels)
         if "error" in ready:
             ours.close()
             self.end()
@@ -155,22 +175,50 @@ class Interior:
 
     def _start_sandbox(self, command: list[str], fds: list[int], sandbox: list[str], user: int | None) -> None:
         info_read, info_write = os.pipe()
-        options = os.memfd_create("arguments")  # not on the command line, which the desktop can read
-        os.write(options, b"\0".join(word.encode() for word in ["--info-fd", str(info_write), *sandbox]))
-        os.lseek(options, 0, os.SEEK_SET)
-        os.fchmod(options, 0o644)
+        rules = in_memory(_without_keys())
+        options = ["--info-fd", str(info_write), "--seccomp", str(rules), *sandbox]
+        given = in_memory(b"\0".join(word.encode() for word in options))  # the desktop can read the command line
         try:
-            words = [*self.settings.bwrap, "--args", str(options), *command]
-            self._process = _kept(words, [*fds, info_write, options], user)
+            words = [*self.settings.bwrap, "--args", str(given), *command]
+            self._keep(words, [*fds, info_write, rules, given], user)
         finally:
-            os.close(info_write)
-            os.close(options)
+            for descriptor in (info_write, rules, given):
+                os.close(descriptor)
         with os.fdopen(info_read) as file:
             printed = file.read()
         try:
             self._first = os.pidfd_open(int(json.loads(printed)["child-pid"]))
         except (ValueError, KeyError, ProcessLookupError):
             raise OSError("bwrap made no sandbox") from None
+
+    def _keep(self, command: list[str], fds: list[int], user: int | None) -> None:
+        """Start a process from a thread that lives as long: the kernel ends a sandbox with the thread that started it.
+
+        It prints to a socket, which no program can open through ``/proc``, as it could a file of this machine.
+        """
+        started: Future[subprocess.Popen[bytes]] = Future()
+        ours, theirs = socket.socketpair()
+        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": theirs, "stderr": theirs, "pass_fds": fds}
+        options |= {} if user is None else {"user": user, "group": user, "extra_groups": []}
+
+        def keep() -> None:
+            with ours:
+                try:
+                    with theirs:
+                        process = subprocess.Popen(command, start_new_session=True, **options)
+                except BaseException as error:
+                    started.set_exception(error)
+                    return
+                started.set_result(process)
+                left = _PRINTED
+                while piece := ours.recv(_LONGEST_ANSWER):
+                    with contextlib.suppress(OSError):
+                        left -= os.write(2, piece[:left])
+            process.wait()
+
+        self._keeper = threading.Thread(target=keep, name="inside", daemon=True)
+        self._keeper.start()
+        self._process = started.result()
 
     def end(self) -> None:
         """End every process inside; may be called twice."""
@@ -189,6 +237,8 @@ class Interior:
             self._process = None
             if self.settings.sandbox is None:
                 _end_all(self.settings.user)
+        if self._keeper is not None:
+            self._keeper.join(_END_SECONDS)  # it passes on what they printed
         if self._group is not None:
             self._group.remove()
             self._group = None
@@ -329,24 +379,27 @@ def _sender(ours: socket.socket) -> int:
     raise OSError(f"it ended at once{'' if not message else ' after ' + repr(message)}")
 
 
-def _kept(command: list[str], fds: list[int], user: int | None) -> subprocess.Popen[bytes]:
-    """Start a process from a thread that lives as long: the kernel ends a sandbox with the thread that started it."""
-    started: Future[subprocess.Popen[bytes]] = Future()
-    whose: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+def _without_keys() -> bytes:
+    """Instructions for the kernel (seccomp) that refuse all calls for keys, and calls of another kind of machine.
 
-    def keep() -> None:
-        try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=sys.stderr, pass_fds=fds, start_new_session=True, **whose
-            )
-        except BaseException as error:
-            started.set_exception(error)
-            return
-        started.set_result(process)
-        process.wait()
+    Raises:
+        OSError: not for this kind.
+    """
+    if (machine := os.uname().machine) not in _KEYS:
+        raise OSError(f"no sandbox on {machine}: it runs on {' and '.join(_KEYS)}")
+    mark, first = _KEYS[machine]
+    steps = [(_LOAD, 0, 0, 4), (_EQUALS, 0, 4, mark), (_LOAD, 0, 0, 0), (_FROM, 2, 0, 1 << 30)]
+    steps += [(_FROM, 2, 0, first + 3), (_FROM, 0, 1, first), (_ANSWER, 0, 0, _REFUSED), (_ANSWER, 0, 0, _ALLOWED)]
+    return b"".join(struct.pack("HBBI", *step) for step in steps)
 
-    threading.Thread(target=keep, name="inside", daemon=True).start()
-    return started.result()
+
+def in_memory(content: bytes) -> int:
+    """An open file with a content, for a program that is started; everybody may read it."""
+    descriptor = os.memfd_create("arguments")
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.fchmod(descriptor, 0o644)
+    return descriptor
 
 
 def _end_all(user: int | None) -> None:
