@@ -95,8 +95,7 @@ QUICK = {"document_text"}
 
 
 @pytest.mark.parametrize(
-    ("kind", "difficulty"),
-    [pytest.param(*row, marks=() if row[0] in QUICK else pytest.mark.slow) for row in SOLVED],
+    ("kind", "difficulty"), [pytest.param(*row, marks=() if row[0] in QUICK else pytest.mark.slow) for row in SOLVED]
 )
 def test_generated_tasks(env, bwrap_desktop, kind, difficulty):
     task = generate(1, "valid_unseen" if kind in HELD_OUT else "train", kinds=kind, difficulty=difficulty)

@@ -61,11 +61,7 @@ def test_installed_once(place):
     assert made.hash == pins_of(ONE, TWO).hash
     assert made.pins == pins_of(ONE, TWO)
     size = ONE[0].size + TWO[0].size
-    assert told == [
-        ("installing", ONE[0].size, size),
-        ("installing", size, size),
-        ("finishing", size, size),
-    ]
+    assert told == [("installing", ONE[0].size, size), ("installing", size, size), ("finishing", size, size)]
 
 
 def test_an_interrupted_one_goes_on(place):

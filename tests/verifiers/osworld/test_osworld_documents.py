@@ -250,6 +250,16 @@ def test_page_numbers():
         return letter("a", change=change)
 
     both_ways("has_page_numbers_in_footers", footer("1"), footer("page"))
+    for own, wanted in ((None, 1), ("", 0), ("7", 1)):  # text of a second section's footer; None for that of the first
+
+        def two(document, own=own):
+            document.sections[0].footer.paragraphs[0].text = "1"
+            second = document.add_section().footer
+            if own is not None:
+                second.is_linked_to_previous = False
+                second.paragraphs[0].text = own
+
+        assert score("has_page_numbers_in_footers", letter("a", change=two)) == wanted
     both_ways("has_page_numbers_in_footers", footer(field=" PAGE \\* MERGEFORMAT"), footer(field="PAGEREF x"))
 
 

@@ -2,19 +2,27 @@
 
 import gzip
 import io
+import re
 import resource
+import sqlite3
 import struct
+import sys
 import time
+import tracemalloc
 import zipfile
 import zlib
 
 import pytest
-from osworld_desk import Desk, Web, letter, picture, repacked, score_files, sheet, show, zipped
+from openpyxl.formatting.rule import CellIsRule
+from openpyxl.styles import PatternFill
+from osworld_desk import Desk, Web, letter, picture, repacked, score_files, score_value, sheet, show, zipped
 from PIL import Image
 
-from rlanything_verifiers.osworld import File, VerifierError, evaluate, opening
+from rlanything_verifiers.osworld import File, VerifierError, database, evaluate, limited, opening
 from rlanything_verifiers.osworld.errors import Unreadable
+from rlanything_verifiers.osworld.metrics import documents
 from rlanything_verifiers.osworld.opening import Package, package
+from rlanything_verifiers.osworld.sheets import styles
 
 CPU_SECONDS = 60
 MEMORY = 1500  # MB that a test may add to the most this process ever held
@@ -246,3 +254,88 @@ def test_areas(ref):
 @pytest.mark.parametrize("ref", ["", "A", "1", "A1:B2:C3", "A:B", "1:2", "A1 B2", "Ā1", "A1:", "A12345678"])
 def test_what_is_no_area_counts_as_the_largest(ref):
     assert opening._area(ref) >= 2**34
+
+
+# --- small files that cost much ---
+
+HOLDER = b'<p:sp><p:nvSpPr><p:cNvPr id="9" name="a"/><p:nvPr><p:ph idx="%d"/></p:nvPr></p:nvSpPr><p:spPr/></p:sp>'
+LAYOUT = "ppt/slideLayouts/slideLayout6.xml"
+TERMS = b'name="a"\ncondition="' + b"OR (a,b," * 30_000 + b'"\n'
+COLUMNS = ",".join(f"c{n}" for n in range(2000)).encode() + b"\nx" * 2000
+
+
+def with_sections(text):
+    return text.replace(b"<w:sectPr", b"<w:p><w:pPr><w:sectPr/></w:pPr></w:p>" * 2000 + b"<w:sectPr", 1)
+
+
+def with_placeholders(text):
+    return text.replace(b"</p:spTree>", b"".join(HOLDER % n for n in range(99, 600)) + b"</p:spTree>")
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda: show_score(with_part(with_part(show("a"), SLIDE, with_placeholders), LAYOUT, with_placeholders)),
+        lambda: document_score(with_part(letter("a"), DOCUMENT, with_sections)),
+        lambda: score_files("check_csv", COLUMNS, rules={"expect": [{"c0": "x"}], "unexpect": [{"c1": "x"}]}),
+        lambda: score_files("check_thunderbird_filter", TERMS, rules={"expect": [{"name": "a"}]}),
+        lambda: score_files("compare_python_pure_text", b"#!\n" * 200_000, b""),
+        lambda: score_value("is_utc_0", "\n" * 200_000 + "x\n Time zone: Etc/UTC (UTC, +0000)"),
+    ],
+)
+def test_time_and_memory_in_proportion_to_the_file(score):
+    tracemalloc.start()
+    start, scored = time.process_time(), score()
+    took, held = time.process_time() - start, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (scored, took < 10, held < 100 * 2**20) == (1, True, True)
+
+
+@pytest.mark.parametrize(
+    ("column", "rows", "seconds", "why"),
+    [("zeros", 50, 10, "bytes"), ("ltrim(replace(zeros, 0, 1), zeros || 1)", 1, 1, "exit -9|more than 2 s")],
+)
+def test_a_view_in_the_place_of_a_table(monkeypatch, column, rows, seconds, why):
+    monkeypatch.setattr(database, "_SECONDS", seconds)
+    made = sqlite3.connect(":memory:")
+    numbers = f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})"
+    made.execute(
+        f"CREATE VIEW urls AS {numbers} SELECT {column} AS url FROM n, (SELECT hex(zeroblob(500000)) AS zeros)"
+    )
+    with pytest.raises(Unreadable, match=why):
+        database.query(File("History", made.serialize()), "SELECT url FROM urls")
+
+
+def test_a_slide_that_is_in_a_show_twice():
+    twice = with_part(show("a"), "ppt/presentation.xml", lambda text: re.sub(rb"<p:sldId [^>]*/>", rb"\g<0>" * 2, text))
+    assert show_score(twice) == 0
+
+
+def test_pictures_are_counted_before_they_are_decoded(monkeypatch):
+    monkeypatch.setattr(documents, "image", None)
+    pictured = letter(change=lambda made: made.add_picture(io.BytesIO(picture())))
+    assert score_files("compare_docx_images", letter(), pictured, name="a.docx") == 0
+
+
+def test_starters_without_end():
+    given = {"func": "is_shortcut_on_desktop", "result": {"type": "shortcuts_on_desktop"}}
+    given["expected"] = {"type": "rule", "rules": {"type": "name", "name": "Maps"}}
+    for more, wanted in (([b"x"] * 999, 1), ([b"x"] * 1000, 0), ([bytes(2**23)] * 2, 0)):
+        files = {f"/home/user/Desktop/{n}.desktop": text for n, text in enumerate([b"Name=Maps", *more])}
+        assert evaluate(given, Desk(files), last_action="DONE", files=Web()) == wanted
+
+
+def test_messages_without_end():
+    program = "import os\nfor _ in range(99):\n  try: os.write(2, b'x' * 9999)\n  except OSError: pass\nprint(1)"
+    done = limited._run([sys.executable, "-c", program], b"", 20, "")
+    assert (done.stdout, len(done.stderr)) == (b"1\n", 4096)
+
+
+@pytest.mark.parametrize(("number", "wanted"), [(1, 1), (2, 0)])
+def test_conditional_formats_on_everything(monkeypatch, number, wanted):
+    monkeypatch.setattr(styles, "_MOST", 100)
+    rule = CellIsRule("greaterThan", ["0"], fill=PatternFill("solid"))
+    data = sheet(
+        *[[1]] * 60, change=lambda made: [made.conditional_formatting.add("A1:A99", rule) for _ in range(number)]
+    )
+    assert sheet_score(data, [{"type": "style", "sheet_idx0": 0, "sheet_idx1": 0, "props": ["bgcolor"]}]) == wanted

@@ -115,12 +115,7 @@ STATUS = (
             (STATUS % (b"playing", b"a.mp4")).replace(b"filename", b"artist"),
             {"type": "file_name", "file_name": "a.mp4"},
         ),
-        (
-            "check_qt_bgcone",
-            b"qt-bgcone=1\n",
-            b"\xff\xfe\xfa\n",
-            {"expected_qt_bgcone": 1},
-        ),
+        ("check_qt_bgcone", b"qt-bgcone=1\n", b"\xff\xfe\xfa\n", {"expected_qt_bgcone": 1}),
         (
             "is_vlc_playing",
             STATUS % (b"playing", b"m.m3u8"),

@@ -313,8 +313,7 @@ def test_parts_of_a_slide():
             name = "ppt/slides/_rels/slide1.xml.rels"
             parts[name] = parts[name].replace(b"</Relationships>", (relation % (kind, target)).encode())
             slide = parts["ppt/slides/slide1.xml"].replace(
-                b"<p:cSld>",
-                b'<p:cSld><p:bg><p:bgPr><a:blipFill><a:blip r:embed="rId99"/></a:blipFill></p:bgPr></p:bg>',
+                b"<p:cSld>", b'<p:cSld><p:bg><p:bgPr><a:blipFill><a:blip r:embed="rId99"/></a:blipFill></p:bgPr></p:bg>'
             )
             if b'xmlns:r="' not in slide:
                 slide = slide.replace(

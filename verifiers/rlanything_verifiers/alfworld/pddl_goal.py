@@ -158,11 +158,7 @@ def _recognise(formula: _Formula, spelling: dict[str, str]) -> Goal:
         r = receptacles[0]
         if len(objects) == 1 and not agents and not places and r in is_a:
             (o,) = objects
-            base: set[_Atom] = {
-                ("objecttype", o, is_a[o]),
-                ("receptacletype", r, is_a[r]),
-                ("inreceptacle", o, r),
-            }
+            base: set[_Atom] = {("objecttype", o, is_a[o]), ("receptacletype", r, is_a[r]), ("inreceptacle", o, r)}
             candidates.append(("simple", o, r, base))
             candidates += [(kind, o, r, base | {(able, o), (state, o)}) for kind, (able, state) in _STATE.items()]
         elif len(objects) == 2 and not agents and not places and r in is_a and is_a[objects[0]] == is_a[objects[1]]:

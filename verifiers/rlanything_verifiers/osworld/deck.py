@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,12 @@ __all__ = ["Deck", "DeckParagraph", "DeckRun", "Shape", "Slide", "number_color",
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 
+_MASTER = {"title": "title", "ctrTitle": "title", "dt": "dt", "ftr": "ftr", "sldNum": "sldNum"}
+"""The kinds of a layout's placeholders, with those of the master that they take their place from; all others: body."""
+
 Rgb = tuple[int, int, int]
+Box = tuple[int | None, ...]
+_NOWHERE: Box = (None, None, None, None)
 
 THEME = "theme"
 """Stands for a colour that the theme decides."""
@@ -70,7 +76,7 @@ class Shape:
     """
 
     kind: str
-    box: tuple[int | None, int | None, int | None, int | None]
+    box: Box
     paragraphs: tuple[DeckParagraph, ...] | None
     cells: tuple[tuple[tuple[DeckParagraph, ...], ...], ...] | None
     picture: bytes | None
@@ -119,7 +125,11 @@ def read_deck(file: File) -> Deck:
     """A slide show in PowerPoint's format."""
     opened = presentation(file)
     with file.reading():
-        return Deck(opened.slide_width or 0, opened.slide_height or 0, tuple(_slide(slide) for slide in opened.slides))
+        places, parts = functools.cache(_places), list(opened.slides)
+        if len({slide.part for slide in parts}) < len(parts):
+            raise file.refuse("a slide is in it twice")
+        slides = tuple(_slide(slide, places(slide.slide_layout.part)) for slide in parts)
+        return Deck(opened.slide_width or 0, opened.slide_height or 0, slides)
 
 
 def number_color(file: File) -> Rgb | str | None:
@@ -134,11 +144,11 @@ def number_color(file: File) -> Rgb | str | None:
     return None
 
 
-def _slide(slide: Any) -> Slide:
+def _slide(slide: Any, places: Mapping[int, Box]) -> Slide:
     notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
     paragraphs = map(_paragraph, slide._element.iter(f"{_A}p"))
     return Slide(
-        shapes=tuple(map(_shape, slide.shapes)),
+        shapes=tuple(_shape(shape, places) for shape in slide.shapes),
         notes="" if notes is None else notes.text.strip(),
         background=_background(slide._element, slide.slide_layout.slide_master._element),
         bullets=tuple((part.level, part.bullet, part.text) for part in paragraphs if part.text.strip()),
@@ -155,14 +165,31 @@ def _background(slide: Any, master: Any) -> Rgb | str | None:
     return None if own is None else _color(own)
 
 
-def _shape(shape: Any) -> Shape:
+def _places(layout: Any) -> dict[int, Box]:
+    """Where a layout has its placeholders, by number: python-pptx goes through all of them for each it looks up."""
+    above, found = dict[str, Box](), dict[int, Box]()
+    for shape in layout.slide_master.placeholders:
+        above.setdefault(shape._element.ph.get("type", "obj"), _box(shape._element))
+    for shape in layout.slide_layout.placeholders:
+        under = above.get(_MASTER.get(shape._element.ph.get("type"), "body"), _NOWHERE)
+        found.setdefault(shape._element.ph_idx, _box(shape._element, under))
+    return found
+
+
+def _box(element: Any, under: Box = _NOWHERE) -> Box:
+    own = (element.x, element.y, element.cx, element.cy)
+    return tuple(mine if mine is not None else other for mine, other in zip(own, under, strict=True))
+
+
+def _shape(shape: Any, places: Mapping[int, Box]) -> Shape:
     element = shape._element
+    inherits = hasattr(type(shape), "_base_placeholder")
     body = element.find(f"{_P}txBody")
     table = element.find(f".//{_A}tbl") if shape.has_table else None
     rows = [] if table is None else table.findall(f"{_A}tr")
     return Shape(
         kind=getattr(shape.shape_type, "name", "NONE"),
-        box=(shape.left, shape.top, shape.width, shape.height),
+        box=_box(element, places.get(element.ph_idx, _NOWHERE) if inherits else _NOWHERE),
         paragraphs=None if body is None else tuple(map(_paragraph, body.findall(f"{_A}p"))),
         cells=None
         if table is None
@@ -171,7 +198,7 @@ def _shape(shape: Any) -> Shape:
             for row in rows
         ),
         picture=_picture(shape),
-        inner=tuple(map(_shape, shape.shapes)) if hasattr(shape, "shapes") else (),
+        inner=tuple(_shape(part, places) for part in shape.shapes) if hasattr(shape, "shapes") else (),
     )
 
 

@@ -127,12 +127,7 @@ def _holes(value: Any) -> bool:
 
 
 def evaluate(
-    evaluator: Mapping[str, Any],
-    guest: Guest,
-    *,
-    last_action: str | None,
-    files: Files,
-    strict: Strict = "own",
+    evaluator: Mapping[str, Any], guest: Guest, *, last_action: str | None, files: Files, strict: Strict = "own"
 ) -> float:
     """Score the state of a desktop.
 

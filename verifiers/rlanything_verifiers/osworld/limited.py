@@ -20,11 +20,13 @@ _START = (
     "cpu, memory = int(sys.argv[1]), int(sys.argv[2])\n"
     "resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))\n"
     "resource.setrlimit(resource.RLIMIT_AS, (memory, memory))\n"
-    "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
     "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
     "os.execvp(sys.argv[3], sys.argv[3:])\n"
 )
-"""A limit set between fork and exec would be Python code in a copy of a process with threads, which can hang."""
+"""A limit set between fork and exec would be Python code in a copy of a process with threads, which can hang.
+
+The only file that it writes is that of its messages: ffmpeg has one for each broken packet, and 4 KiB are enough."""
 
 
 def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int, suffix: str = "") -> bytes:
@@ -62,11 +64,16 @@ def _run(command: Sequence[str], data: bytes, seconds: int, suffix: str) -> subp
             path.write_bytes(data)
         arguments = [str(path) if part == "{}" else part for part in command]
         start = [sys.executable, "-I", "-S", "-c", _START, str(seconds), str(_MEMORY)]
-        return subprocess.run(
-            [*start, *arguments],
-            input=b"" if "{}" in command else data,
-            capture_output=True,
-            timeout=2.0 * seconds,
-            env={"PATH": os.defpath, "OMP_THREAD_LIMIT": "1", "LC_ALL": "C.UTF-8"},
-            cwd=folder,
-        )
+        with Path(folder, "said").open("w+b") as said:
+            done = subprocess.run(
+                [*start, *arguments],
+                input=b"" if "{}" in command else data,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                timeout=2.0 * seconds,
+                env={"PATH": os.defpath, "OMP_THREAD_LIMIT": "1", "LC_ALL": "C.UTF-8"},
+                cwd=folder,
+            )
+            said.seek(0)
+            done.stderr = said.read()
+        return done

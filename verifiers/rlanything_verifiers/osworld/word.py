@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +151,7 @@ def _read(opened: Document) -> TextDocument:
             for part in opened.part.rels.values()
             if part.reltype.endswith("/image") and not part.is_external
         ),
-        footers=tuple(_numbered(section.footer) for section in opened.sections),
+        footers=tuple(_footers(opened.sections)),
         text_width=(section.page_width or 0) - (section.left_margin or 0) - (section.right_margin or 0),
         page_breaks=tuple(_page_breaks(opened.element.body)),
     )
@@ -203,6 +203,14 @@ def _cell_runs(cell: Any, table: Any) -> list[Any]:
     from docx.text.paragraph import Paragraph as DocxParagraph
 
     return [run for line in cell.iter(f"{_W}p") for run in DocxParagraph(line, table).runs]
+
+
+def _footers(sections: Iterable[Any]) -> Iterator[bool]:
+    numbered = False
+    for footer in (section.footer for section in sections):
+        if not footer.is_linked_to_previous:  # else python-docx would walk back to where it is written
+            numbered = _numbered(footer)
+        yield numbered
 
 
 def _numbered(footer: Any) -> bool:

@@ -57,12 +57,9 @@ def restrict(
     version = abi()
     rights = (1 << _FS_RIGHTS.get(version, _NEWEST_FS_RIGHTS)) - 1
     files = _READ_FILE | _READ_DIR
-    attributes = struct.pack(
-        "QQQ",
-        rights,
-        _NET if version >= 4 else 0,
-        _SCOPES if version >= 6 else 0,
-    )[: 8 if version < 4 else 16 if version < 6 else 24]
+    attributes = struct.pack("QQQ", rights, _NET if version >= 4 else 0, _SCOPES if version >= 6 else 0)[
+        : 8 if version < 4 else 16 if version < 6 else 24
+    ]
     number = machine().number
     rules = libc.syscall(
         "landlock_create_ruleset", number["landlock_create_ruleset"], ctypes.c_char_p(attributes), len(attributes), 0

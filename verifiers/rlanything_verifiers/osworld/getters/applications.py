@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rlanything_verifiers.osworld.file import File
+from rlanything_verifiers.osworld.errors import Unreadable
+from rlanything_verifiers.osworld.file import MAX_TEXT, File
 from rlanything_verifiers.osworld.getters.desktop import Destination, Nothing
 from rlanything_verifiers.osworld.getters.files import guest_file
 from rlanything_verifiers.osworld.opening import package
@@ -31,6 +32,9 @@ _STATUS = (
     "print(u.urlopen(r, timeout=10).read().decode())\n"
 )
 """Command that queries VLC's state in the guest; the password is that of OSWorld's tasks."""
+
+_STARTERS = 1000
+"""Starters on a desktop that are read at all; `MAX_TEXT` is the most that they may have together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +87,7 @@ def vlc_config(context: Context, config: Destination) -> File | None:
 @getter
 def vlc_playing_info(context: Context, config: Destination) -> File | None:
     """VLC's playback state as XML; VLC must run with its web interface."""
-    printed = context.guest.execute(["python3", "-c", _STATUS])
+    printed = context.guest.execute(["python3", "-I", "-c", _STATUS])
     if printed.returncode != 0 or not printed.output.strip():
         return None
     return File(config.dest, printed.output.encode(errors="replace"))
@@ -104,9 +108,14 @@ def shortcuts_on_desktop(context: Context, config: Nothing) -> dict[str, Any]:
     tree = context.guest.list_directory(folder) or {}
     children = tree.get("children")
     found = [child.get("name") for child in children if isinstance(child, dict)] if isinstance(children, list) else []
-    names = [name for name in found if isinstance(name, str)]
-    files = {name: guest_file(context, posixpath.join(folder, name)) for name in names if name.endswith(".desktop")}
-    return {name: file.text() for name, file in files.items() if file is not None}
+    names = [name for name in found if isinstance(name, str) and name.endswith(".desktop")]
+    texts, left = {}, MAX_TEXT
+    for name in names:
+        if file := guest_file(context, posixpath.join(folder, name)):
+            texts[name], left = file.text(), left - len(file.data)
+        if left < 0 or len(names) > _STARTERS:
+            raise Unreadable(f"{folder}: more than {_STARTERS} starters, or more than {MAX_TEXT} bytes of them")
+    return texts
 
 
 @getter

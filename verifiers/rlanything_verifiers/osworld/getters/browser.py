@@ -175,7 +175,7 @@ def active_url_from_accessTree(context: Context, config: Prefix) -> str | None:
 @getter
 def open_tabs_info(context: Context, config: Nothing) -> list[Any] | None:
     """Title and address of the open tabs, the active one first, of a browser that listens for a debugger."""
-    printed = context.guest.execute(["python3", "-c", _TABS]).output
+    printed = context.guest.execute(["python3", "-I", "-c", _TABS]).output
     if not printed.strip():
         return None
     try:

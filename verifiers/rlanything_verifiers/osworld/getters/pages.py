@@ -154,7 +154,7 @@ def active_tab_html_parse(context: Context, config: Elements) -> dict[str, Any] 
         return None
     queries = config.queries()
     question = {"ports": PORTS, "url": _plain(url), "queries": queries}
-    printed = context.guest.execute(["python3", "-c", _PROGRAM, json.dumps(question)])
+    printed = context.guest.execute(["python3", "-I", "-c", _PROGRAM, json.dumps(question)])
     try:
         answer = json.loads(printed.output or "null")
     except (ValueError, RecursionError) as error:

@@ -143,7 +143,7 @@ def is_in_vm_clickboard(result: Pieces, expected: str) -> float:
 @metric
 def is_utc_0(result: str) -> float:
     """``timedatectl`` names a time zone without offset."""
-    zone = re.search(r"^\s*Time zone:.*$", result, re.MULTILINE)
+    zone = re.search(r"^[ \t]*Time zone:.*$", result, re.MULTILINE)
     return float(zone is not None and zone[0].rstrip().endswith("+0000)"))
 
 

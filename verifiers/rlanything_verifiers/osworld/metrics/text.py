@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Any
 
 from rlanything_verifiers.osworld.file import File
@@ -72,6 +74,7 @@ class Settings:
 
 
 _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)")
+_COMMENT = re.compile(r"\s*(#!|# -\*- coding:|# coding[:=])")
 
 
 @metric
@@ -132,12 +135,17 @@ def compare_csv(result: File, expected: File | list[File], *, strict: bool = Tru
 def check_csv(result: File, rules: Records) -> float:
     """Each of some records is there, others are not; columns that a record does not name do not matter."""
     with result.reading():
-        rows = list(csv.DictReader(io.StringIO(result.text())))
-
-    def occurs(record: dict[str, str]) -> bool:
-        return any(all(key in row and row[key] == value for key, value in record.items()) for row in rows)
-
-    return float(all(map(occurs, rules.expect)) and not any(map(occurs, rules.unexpect)))
+        rows = csv.reader(io.StringIO(result.text()))
+        column = {name: number for number, name in enumerate(next(rows, []))}
+        wanted = (*rules.expect, *rules.unexpect)  # no dictionary of a row: it has all columns, however short the row
+        records = [[(column.get(key, sys.maxsize), value) for key, value in record.items()] for record in wanted]
+        found = {
+            number
+            for row in filter(None, rows)
+            for number, record in enumerate(records)
+            if all(row[place : place + 1] == [value] for place, value in record)
+        }
+    return float(found == set(range(len(rules.expect))))
 
 
 @metric
@@ -199,9 +207,7 @@ def compare_python_pure_text(result: File, expected: File) -> float:
     """The program text is the expected one; blank lines, ends of lines, tabs and the first comment do not matter."""
 
     def read(file: File) -> list[str]:
-        lines = file.lines()
-        while lines[:1] and re.match(r"\s*(#!|# -\*- coding:|# coding[:=])", lines[0]):
-            lines = lines[1:]
+        lines = dropwhile(_COMMENT.match, file.lines())
         return [line.expandtabs(4).rstrip() for line in lines if line.strip()]
 
     return float(read(result) == read(expected))

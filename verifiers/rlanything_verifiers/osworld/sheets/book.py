@@ -64,10 +64,11 @@ class Sheet:
     def grid(self, precision: int, ignore_case: bool = False) -> dict[tuple[int, int], Any]:
         """The values by row and column, numbers rounded to `precision` decimals."""
         found: dict[tuple[int, int], Any] = {}
+        lower = functools.cache(str.lower)  # many cells may share one long text
         for place, cell in self._cells().items():
             value: Any = cell.value
             if isinstance(value, str) and ignore_case:
-                value = value.lower()
+                value = lower(value)
             if isinstance(value, bool):
                 value = (bool, value)  # True is not 1
             elif isinstance(value, int | float):
