@@ -25,20 +25,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rlanything_envs.adapters.serving import (
-    App,
-    Receive,
-    Scope,
-    Send,
-    Server,
-    answer,
-    check_request,
-    check_settings,
-    client_error,
-    make,
-    outcome_of,
-    refusal,
-)
+from rlanything_envs.adapters import serving
 from rlanything_envs.conversation import ToolConversation, Turn
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.tools import Tool, ToolCallError
@@ -97,7 +84,7 @@ def create_mcp_server(
     idle_seconds: float = 600.0,
     max_message_bytes: int = 4_000_000,
     **arguments: Any,
-) -> Server:
+) -> serving.Server:
     """A server of one environment over streamable HTTP, at ``/mcp``.
 
     Args:
@@ -114,14 +101,14 @@ def create_mcp_server(
     Raises:
         SettingError: A setting is out of range, or the environment cannot be made.
     """
-    check_settings(host, token, max_sessions, idle_seconds, max_message_bytes)
+    serving.check_settings(host, token, max_sessions, idle_seconds, max_message_bytes)
     manager = StreamableHTTPSessionManager(
         _protocol(env_id, arguments, max_sessions),
         session_idle_timeout=idle_seconds,
         max_request_body_size=max_message_bytes,
     )
     app = Starlette(routes=[Route("/mcp", StreamableHTTPASGIApp(manager))], lifespan=lambda _: manager.run())
-    return Server(_Guard(app, token), host, port, max_message_bytes, max_sessions)
+    return serving.Server(_Guard(app, token), host, port, max_message_bytes, max_sessions)
 
 
 def serve_stdio(env_id: str, **arguments: Any) -> None:
@@ -144,28 +131,28 @@ class _Guard:
     """ASGI middleware: the token, and the one way to a session."""
 
     def __init__(self, app: Any, token: str | None) -> None:
-        self._app: App = app
+        self._app: serving.App = app
         self._token = token
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: serving.Scope, receive: serving.Receive, send: serving.Send) -> None:
         """An ASGI application."""
         if scope["type"] == "http":
             version = dict(scope["headers"]).get(b"mcp-protocol-version", b"").decode("latin-1")
-            refused = refusal(scope, self._token)
+            refused = serving.refusal(scope, self._token)
             if refused is None and version and version not in HANDSHAKE_PROTOCOL_VERSIONS:
                 # Later versions know no sessions; clients that speak both go on with `initialize`.
                 refused = 400, f"an episode needs a session: use one of the versions {HANDSHAKE_PROTOCOL_VERSIONS}"
             if refused is None and scope["method"] == "GET":
                 refused = 405, "the server sends nothing unasked"  # and an open stream would keep a session forever
             if refused is not None:
-                await answer(send, *refused)
+                await serving.answer(send, *refused)
                 return
         await self._app(scope, receive, send)
 
 
 def _protocol(env_id: str, arguments: dict[str, Any], max_sessions: int) -> Protocol[Any]:
     """The SDK's server of one environment; each of its connections has its own environment."""
-    with make(ToolConversation, env_id, arguments) as conversation:  # fail now and not at the first reset
+    with serving.make(ToolConversation, env_id, arguments) as conversation:  # fail now and not at the first reset
         offered = [_RESET, *conversation.tools.values()]
     played: set[_Episodes] = set()
 
@@ -216,10 +203,10 @@ class _Episodes:
             if name != _RESET.name:
                 return _result(self._conversation.call(name, arguments))
             task, seed = _RESET.action(arguments)
-            check_request(self._conversation, task, seed)
+            serving.check_request(self._conversation, task, seed)
             return _result(self._conversation.start(task, seed=seed))
         except Exception as error:  # no result without a turn: such an episode has no reward
-            reason = client_error(error)
+            reason = serving.client_error(error)
             if reason is None:
                 _log.exception("a session failed")
                 reason = "InternalError: the server's log says what failed; the episode counts for nothing"
@@ -250,7 +237,7 @@ def _result(turn: Turn) -> types.CallToolResult:
                 "done": turn.done,
                 "terminated": turn.terminated,
                 "truncated": turn.truncated,
-                "outcome": outcome_of(turn),
+                "outcome": serving.outcome_of(turn),
                 "task_id": str(turn.info.get("task_id", "")),
             }
         },

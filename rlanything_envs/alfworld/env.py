@@ -201,6 +201,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         self.last = ("", "")
         """The last action and its answer, for rendering."""
         self._sentence = ""
+        self._held: str | None = None  # at the end of a won episode
         self._limits: Limits = ()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -250,7 +251,7 @@ class AlfWorldEnv(gym.Env[str, str]):
             raise InfrastructureError(f"the engine failed on task {self.task_id}: {error!r}") from error
         self.last = (action, observation)
         if won:
-            self.world = None
+            self._held, self.world = world.inventory, None
         info = self._info(command, commands, rate, won)
         settle(info, truncated=is_last_step(self._limits))
         return self._shown(observation, commands), float(won), won, False, info
@@ -260,7 +261,7 @@ class AlfWorldEnv(gym.Env[str, str]):
         if self.render_mode is None:
             gym.logger.warn("AlfWorldEnv.render: make the environment with render_mode='ansi' or 'rgb_array'")
             return None
-        inventory = self.world.inventory if self.world is not None else None
+        inventory = self._held if self.world is None else self.world.inventory
         screen = render.Screen(self._sentence, *self.last, inventory)
         return render.as_text(screen) if self.render_mode == "ansi" else render.as_image(screen)
 

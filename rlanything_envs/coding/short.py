@@ -19,17 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rlanything_envs.coding.list_language import (
-    DIGITS,
-    HEAD,
-    MAX_DIGITS,
-    MAX_STEPS,
-    RESULTS,
-    STEPS,
-    is_program,
-    read_program,
-    write_program,
-)
+from rlanything_envs.coding import list_language
 from rlanything_envs.coding.list_words import LINE, WORDS, name_of, words_of
 from rlanything_envs.llm.choices import Form, OneOf, Repeat, Then
 from rlanything_envs.thoughts import split_thought
@@ -37,13 +27,13 @@ from rlanything_envs.views import ShortWrapper, View
 
 __all__ = ["PROGRAM", "VIEW", "ShortCoding", "read", "submission", "write"]
 
-_SENTENCES = {name_of(sentence): sentence for sentence in (*STEPS, *RESULTS)}
+_SENTENCES = {name_of(sentence): sentence for sentence in (*list_language.STEPS, *list_language.RESULTS)}
 _LONGEST = 2_000
 """Longest answer that is parsed, in characters; the longest program has some 400."""
 _BEFORE, _AFTER = "SUBMIT\n```python\n", "```"
 
-_DIGIT = OneOf(tuple(f" {digit}" for digit in DIGITS))
-_NUMBER = OneOf((" 0", Then((OneOf(_DIGIT.options[1:]), Repeat(_DIGIT, 0, MAX_DIGITS - 1)))))
+_DIGIT = OneOf(tuple(f" {digit}" for digit in list_language.DIGITS))
+_NUMBER = OneOf((" 0", Then((OneOf(_DIGIT.options[1:]), Repeat(_DIGIT, 0, list_language.MAX_DIGITS - 1)))))
 
 
 def _line(sentence: str) -> Form:
@@ -51,7 +41,12 @@ def _line(sentence: str) -> Form:
     return Then((name, _NUMBER, "\n")) if "{}" in sentence else f"{name}\n"
 
 
-PROGRAM = Then((Repeat(OneOf(tuple(map(_line, STEPS))), 0, MAX_STEPS), OneOf(tuple(map(name_of, RESULTS)))))
+PROGRAM = Then(
+    (
+        Repeat(OneOf(tuple(map(_line, list_language.STEPS))), 0, list_language.MAX_STEPS),
+        OneOf(tuple(map(name_of, list_language.RESULTS))),
+    )
+)
 """The form of every answer: a program of the language."""
 
 
@@ -68,7 +63,7 @@ def read(answer: str) -> tuple[str, str]:
     """
     thought, text = split_thought(answer)
     words = _program(text) if len(text) <= _LONGEST else None
-    return thought, text if words is None else submission(write_program(words))
+    return thought, text if words is None else submission(list_language.write_program(words))
 
 
 def write(thought: str, action: str) -> str:
@@ -77,7 +72,7 @@ def write(thought: str, action: str) -> str:
     Any other action is written unchanged. Reading the answer gives the program in its plain form, without empty lines.
     """
     source = action.removeprefix(_BEFORE).removesuffix(_AFTER)
-    words = read_program(source) if action == submission(source) else None
+    words = list_language.read_program(source) if action == submission(source) else None
     text = action if words is None else _lines(words)
     return f"<think>{thought}</think>\n{text}" if thought else text
 
@@ -124,11 +119,11 @@ def _program(text: str) -> list[str] | None:
     words: list[str] = []
     for word in text.split():
         words += [_SENTENCES[word]] if word in _SENTENCES else list(word)
-    return words if is_program(words) else read_program(HEAD + text)
+    return words if list_language.is_program(words) else list_language.read_program(list_language.HEAD + text)
 
 
 def _lines(words: list[str]) -> str:
-    return "".join(f" {word}" if word in DIGITS else f"\n{name_of(word)}" for word in words).strip()
+    return "".join(f" {word}" if word in list_language.DIGITS else f"\n{name_of(word)}" for word in words).strip()
 
 
 VIEW = View("short", read, write, words=WORDS, arguments={"max_turns": 1, "reward": "fraction"}, wrapper=ShortCoding)

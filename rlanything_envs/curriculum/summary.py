@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
+from unicodedata import name
 
 from rlanything_envs.curriculum.patterns import cycle_of, most_frequent, shape_of
 from rlanything_envs.curriculum.prompting import plain, render
@@ -267,7 +268,7 @@ def fault_of(text: str, episode: JudgedEpisode, instructions: str) -> Fault | No
     - ``too long``: it is longer than `MAX_SUMMARY`, or its only sentence has no end.
     - ``echo``: it has `ECHO` words in a row of the prompt's instructions, or half of its words stand in the record of
       the episode in the same order, four and four. Reasons of votes may be repeated.
-    - ``instruction``: it addresses its reader or gives an order.
+    - ``instruction``: it addresses its reader or gives an order, or has letters of another script, in which it might.
     """
     words = _WORD.findall(text.lower())
     if not words:
@@ -280,7 +281,8 @@ def fault_of(text: str, episode: JudgedEpisode, instructions: str) -> Fault | No
         return "echo"
     if len(text) > MAX_SUMMARY or not text.endswith((".", "!", "?", '."', ".'", ".)")):
         return "too long"
-    return "instruction" if _ORDER.search(text.lower()) else None
+    foreign = any(letter.isalpha() and not name(letter, "").startswith("LATIN") for letter in text)
+    return "instruction" if foreign or _ORDER.search(text.lower()) else None
 
 
 def listed(items: Sequence[str], most: int = 6) -> str:

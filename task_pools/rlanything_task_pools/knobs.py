@@ -65,10 +65,12 @@ def read_knobs(kind: type[K], knobs: Mapping[str, Any], *, names: Collection[str
     unknown = sorted(set(knobs) - set(known))
     if unknown:
         raise KnobError(f"unknown knobs {unknown}; there are {', '.join(known)}")
-    given = {name: tuple(value) if isinstance(value, list | set) else value for name, value in knobs.items()}
+    sets = {name: sorted(value, key=str) for name, value in knobs.items() if isinstance(value, set | frozenset)}
+    knobs = {**knobs, **sets}  # a set has another order in each process
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in knobs.items()}
     for name in set(names) & set(knobs):
         value = knobs[name]
-        if not isinstance(value, str | list | tuple | set | frozenset):
+        if not isinstance(value, str | list | tuple):
             raise KnobError(f"{name} = {value!r:.80}: give a list of names")
         given[name] = (value,) if isinstance(value, str) else tuple(value)
     return kind(**given)

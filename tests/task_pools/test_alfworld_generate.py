@@ -8,7 +8,7 @@ import pytest
 from alfworld_tasks import GAMES, replay, sample
 
 from rlanything_task_pools.alfworld import DOMAIN, SPLITS, KnobError
-from rlanything_task_pools.alfworld.generate import WEIGHTS, scene_numbers
+from rlanything_task_pools.alfworld.generate import WEIGHTS, make_knobs, scene_numbers
 from rlanything_task_pools.alfworld.household import ROOM_BASE, held_out, household, room_of
 from rlanything_verifiers.alfworld import Goal, Scene
 
@@ -157,3 +157,8 @@ def test_many_more_proofs() -> None:
     for split in SPLITS:
         for seed in range(1000, 2000):
             assert replay(DOMAIN.generate(seed, split)).won
+
+
+def test_a_set_of_names_is_the_same_in_each_process() -> None:
+    for names in ({"look", "heat", "clean"}, frozenset({"two", "cool", "simple"})):
+        assert make_knobs(kinds=names).kinds == tuple(sorted(names))

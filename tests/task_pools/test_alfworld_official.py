@@ -9,6 +9,7 @@ from alfworld_tasks import replay
 
 from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN, find_games
+from rlanything_task_pools.alfworld.games import game_of
 from rlanything_task_pools.errors import PoolError
 from rlanything_verifiers.alfworld import Game, GameFormatError, Goal, Scene, load_game, write_game
 
@@ -72,6 +73,12 @@ def test_own_games_load_from_anywhere(tmp_path: Path) -> None:
     assert (again.goal, again.payload["goal"]) == (task.goal, task.payload["goal"])
     assert (again.traits["room"], again.traits["scene"], again.traits["split"]) == ("unknown", 0, "none")
     assert len(again.proof) == len(task.proof)
+
+
+def test_a_folder_of_a_scene_that_no_room_has(tmp_path: Path) -> None:
+    write_game(game_of(DOMAIN.generate(0)), tmp_path / "pick_and_place_simple-Mug-None-Desk-150" / "trial_1")
+    (task,) = DOMAIN.load_all(tmp_path).tasks
+    assert (task.traits["room"], task.traits["scene"]) == ("unknown", 0)
 
 
 def test_unsolvable_and_broken_files(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def quality_intervals(
     }
     # A share of 0 or 1 is the same in every resample, and yet not known exactly.
     return {
-        n: list(wilson(low * len(scores), len(scores))) if low == high in (0, 1) else [low, high]
+        n: list(wilson(low * len(scores), len(scores))) if low == high in (0, 1) and n != "mu" else [low, high]
         for n, (low, high) in limits.items()
     }
 

@@ -44,12 +44,15 @@ class JudgedGroup(RolloutGroup):
         return replace(self, votes=[[_flipped(step, rng, share) for step in steps] for steps in self.votes])
 
     def judged_episodes(self) -> list[JudgedEpisode]:
-        """The episodes with their votes and the texts of these, as input of a critique."""
+        """The episodes with their votes and the texts of these, as input of a critique.
+
+        A forecast judges no step: its text says why success is likely or not.
+        """
         return [
             JudgedEpisode(
                 goal=self.assignment.task.goal,
                 steps=tuple(
-                    JudgedStep(step.action, step.full, judged.scores, _reasons(judged))
+                    JudgedStep(step.action, step.full, () if _forecast(judged) else judged.scores, _reasons(judged))
                     for step, judged in zip(trajectory.steps, steps, strict=True)
                 ),
                 success=trajectory.success,
@@ -83,6 +86,10 @@ def score_matrix(judged: Sequence[StepVotes]) -> np.ndarray:
     """Scores of the votes on one trajectory, array of shape (steps, votes); NaN for a vote without a score."""
     votes = len(judged[0].scores) if judged else 0
     return np.array([step.scores for step in judged], dtype=np.float64).reshape(len(judged), votes)
+
+
+def _forecast(judged: StepVotes) -> bool:
+    return any(vote.sampled is not None for vote in judged.votes)
 
 
 def _reasons(judged: StepVotes) -> tuple[str, ...]:

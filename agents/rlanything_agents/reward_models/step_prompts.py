@@ -147,12 +147,17 @@ def _described(opening: str, steps: Sequence[Step], history: int) -> str:
     earlier = [{"action": plain(s.action, MAX_EARLIER), "observation": plain(s.full, MAX_EARLIER)} for s in before]
     return render(
         PROMPT,
-        opening=plain_lines(opening, MAX_OPENING),
+        opening=_quoted(opening, MAX_OPENING),
         left_out=first,
         first=first + 1,
         earlier=earlier[first:],
         number=len(steps),
-        thought=plain_lines(step.thought, MAX_WRITTEN),
-        action=plain_lines(step.action, MAX_WRITTEN),
-        observation=plain_lines(step.full, MAX_WRITTEN),
+        thought=_quoted(step.thought, MAX_WRITTEN),
+        action=_quoted(step.action, MAX_WRITTEN),
+        observation=_quoted(step.full, MAX_WRITTEN),
     )
+
+
+def _quoted(text: str, limit: int) -> str:
+    """Lines of text that cannot pass for lines of the template: all but the first have a mark before them."""
+    return plain_lines(text, limit).replace("\n", "\n| ")

@@ -4,8 +4,8 @@ sandbox.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rlanything_agents.reward_models.unit_tests import WrittenTest
 from rlanything_task_pools.coding import Payload
 from rlanything_task_pools.coding.screen import undecided
 from rlanything_verifiers.coding import Job, Judgement, SandboxError, Test, UnsafeSandbox, judge_many, shared_sandbox
+from rlanything_verifiers.coding.language import Language
 
 __all__ = ["Bench", "run_tests"]
 
@@ -28,6 +29,8 @@ class Bench:
     problem: Payload
     programs: tuple[str, ...]
     tests: tuple[WrittenTest, ...]
+    languages: Mapping[str, Language] = field(default_factory=dict)
+    """Language of each program; Python where it is not in here."""
 
 
 def run_tests(benches: Sequence[Bench]) -> list[Floats]:
@@ -52,7 +55,8 @@ def run_tests(benches: Sequence[Bench]) -> list[Floats]:
         limits = replace(limits, cpu=min(limits.cpu, MAX_CPU))
         for program in dict.fromkeys(bench.programs) if tests else ():
             # The tests are independent: one over the limit does not predict the next.
-            jobs.append(Job(program, tests, bench.problem.checker, limits, None, entry_point=bench.problem.entry_point))
+            job = Job(program, tests, bench.problem.checker, limits, None, entry_point=bench.problem.entry_point)
+            jobs.append(replace(job, language=bench.languages.get(program, "python")))
             places.append((number, program, tests))
     known: list[dict[tuple[str, Test], float]] = [{} for _ in benches]
     for (number, program, tests), judgement in zip(places, judge_many(jobs), strict=True):

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,17 @@ from rlanything_agents.rollout.group import RolloutGroup, rewarded_outcomes
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample
-from rlanything_envs.coding.actions import read_action
-from rlanything_envs.coding.messages import FAILED, LAST_BLOCK
+from rlanything_envs.coding.actions import Action, read_action
+from rlanything_envs.coding.messages import FAILED
 from rlanything_envs.curriculum import Assignment, Critique, Summariser, task_critique
 from rlanything_envs.curriculum.summary import MAX_REASON, JudgedEpisode, JudgedStep
 from rlanything_envs.errors import Unreadable
 from rlanything_envs.llm.generator import Prompt, SamplingParams
 from rlanything_task_pools import Task
-from rlanything_task_pools.coding import read_payload
+from rlanything_task_pools.coding import Payload, read_payload
 from rlanything_task_pools.frozen import canonical_json
 
-__all__ = ["ProgramGroup", "UnitTestReview", "UnitTestReviewer", "hidden_verdicts", "program_of"]
+__all__ = ["ProgramGroup", "UnitTestReview", "UnitTestReviewer", "hidden_verdicts", "submission"]
 
 RESAMPLES = 2000
 """Bootstrap resamples of the tasks behind an interval; tasks, because tests of one task are not independent."""
@@ -154,10 +154,11 @@ class UnitTestReviewer:
         with_tests = [problem for problem, query in zip(problems, queried, strict=True) if query]
         parsed = iter(self.writer.parse_tests(with_tests, answers))
         written = [next(parsed) if query else [] for query in queried]
-        benches = [
-            Bench(problem, tuple(program_of(t, problem.entry_point) for t in group), tuple(tests))
-            for problem, group, tests in zip(problems, played, written, strict=True)
-        ]
+        benches = []
+        for problem, group, tests in zip(problems, played, written, strict=True):
+            programs = [submission(t, problem, self.config.environment_arguments) for t in group]
+            languages = {each.code: each.language for each in programs}
+            benches.append(Bench(problem, tuple(each.code for each in programs), tuple(tests), languages))
         parts = zip(assignments, played, written, run_tests(benches), strict=True)
         return [ProgramGroup(*part) for part in parts]
 
@@ -192,7 +193,8 @@ class UnitTestReviewer:
                 for found, policy in zip(feedback, policies, strict=True)
             ]
         limit = self.config.judge.steps if self.config.judge_learns else 0
-        return UnitTestReview(list(groups), feedback, limit, self.config.feedback.teach_format)
+        arguments = self.config.environment_arguments
+        return UnitTestReview(list(groups), feedback, limit, self.config.feedback.teach_format, arguments)
 
     def save(self, folder: Path) -> None:
         """Store nothing: an iteration depends on no earlier one."""
@@ -243,6 +245,8 @@ class UnitTestReview:
     """Maximum tests that train the reward model."""
     teach_format: bool
     """See `FeedbackConfig.teach_format`."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the environment."""
     dropped: frozenset[int] = frozenset()
     """Numbers of groups from which neither model learns."""
 
@@ -313,8 +317,10 @@ class UnitTestReview:
         wrong = [t for t in played.trajectories if t.outcome == -1]
         if wrong:
             nearest = max(wrong, key=lambda t: t.score)
-            program = program_of(nearest, played.assignment.task.payload.get("entry_point"))
-            lines.append(f"A wrong program that passes {100 * nearest.score:.0f} %:\n{program[:2000]}")
+            program = submission(nearest, read_payload(played.assignment.task.payload), self.arguments).code
+            # It is the policy's text: no line of it passes for one of the rewriter's prompt.
+            quoted = "\n".join(f"| {line}" for line in program[:2000].splitlines() if line.strip())
+            lines.append(f"A wrong program that passes {100 * nearest.score:.0f} %:\n{quoted}")
         return replace(made, text="\n".join(lines))
 
     def records(self, group: int, iteration: int) -> list[dict[str, Any]]:
@@ -346,26 +352,29 @@ class UnitTestReview:
         ]
 
 
-def program_of(trajectory: Trajectory, entry_point: str | None = None) -> str:
-    """Extract the program that an episode submitted; empty where it submitted none.
+def submission(trajectory: Trajectory, problem: Payload, arguments: Mapping[str, Any]) -> Action:
+    """The program that an episode submitted, as the environment read it; an empty one where it submitted none.
 
     Args:
         trajectory: The episode.
-        entry_point: The function that the task asks for; None for a task that asks for a program.
+        problem: The problem.
+        arguments: Arguments of the environment.
     """
-    answer = trajectory.steps[-1].full if trajectory.steps else ""
+    none, answer = Action("GIVE_UP"), trajectory.steps[-1].full if trajectory.steps else ""
     if not answer.startswith(("SUBMIT: ", FAILED)):  # the last of several turns may have been another action
-        return ""
+        return none
+    taken = arguments.get("languages") if problem.entry_point is None else None
     try:
         action = read_action(
             trajectory.steps[-1].action,
             only_submit=True,
-            entry_point=entry_point,
-            action_format="code" if LAST_BLOCK in trajectory.opening else "verbs",
+            languages=taken or problem.languages,
+            entry_point=problem.entry_point,
+            action_format=arguments.get("action_format", "verbs"),
         )
     except Unreadable:
-        return ""
-    return action.code if action.verb == "SUBMIT" else ""
+        return none
+    return action if action.verb == "SUBMIT" else none
 
 
 def hidden_verdicts(trajectory: Trajectory) -> dict[str, int]:

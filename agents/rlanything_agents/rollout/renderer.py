@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.models.template import ChatTemplate
@@ -20,12 +20,19 @@ from rlanything_envs.views import View
 
 __all__ = ["Renderer", "Turn"]
 
-RUN, SHORT = 8, 128
-"""See `Renderer.text`; and tokens of a text that is kept for the next time."""
+RUN, SHORT = 8, 512
+"""See `Renderer.text`; and most characters or tokens of what is kept for the next time: long texts come once."""
 PROMPT = Path(__file__).parent / "prompts" / "policy.j2"
 
+T = TypeVar("T")
 Turn = tuple[Sequence[int], Step]
 """Ids of a closed answer, and the turn as text."""
+
+
+def _cached(function: Callable[..., T]) -> Callable[..., T]:
+    """The function, with its results for short arguments kept."""
+    kept: Callable[..., T] = lru_cache(maxsize=2**14)(function)
+    return lambda *given: (kept if sum(map(len, given)) <= SHORT else function)(*given)
 
 
 class Renderer:
@@ -54,14 +61,16 @@ class Renderer:
         self._strips, self._history = config.thinking == "strip", history
         # The episodes of a group begin alike, and in a short view nearly all messages and answers repeat.
         self._opening = lru_cache(maxsize=2**10)(lambda text: tuple(template.prompt([self._first(text)])))
-        self._between = lru_cache(maxsize=2**14)(lambda text: tuple(template.between(text)))
-        self._line = lru_cache(maxsize=2**14)(partial(memory_line, view, template.tokenizer))
-        self._texts = lru_cache(maxsize=2**14)(self._raw)
-        self._parsed = lru_cache(maxsize=2**14)(lambda ids, stop: view.read(cut_at_stop(template.decode(ids), stop)[0]))
+        self._between = _cached(lambda text: tuple(template.between(text)))
+        self._line = _cached(
+            lambda *texts: memory_line(view, template.tokenizer, Step("", texts[0], texts[1], texts[2]))
+        )
+        self._texts = _cached(self._raw)
+        self._parsed = _cached(lambda ids, stop: view.read(cut_at_stop(template.decode(ids), stop)[0]))
 
     def text(self, ids: Sequence[int]) -> str:
         """Raw text of a prompt or an answer, for readers; of more than `RUN` equal tokens in a row (an image's) one."""
-        return self._texts(tuple(ids)) if len(ids) <= SHORT else self._raw(ids)
+        return self._texts(tuple(ids))
 
     def _raw(self, ids: Sequence[int]) -> str:
         runs = ([token, *rest] for token, *rest in (list(group) for _, group in groupby(ids)))
@@ -186,7 +195,7 @@ class Renderer:
             memory=[
                 (number, line)
                 for number, (_, step) in enumerate(past[left_out:], left_out + 1)
-                if (line := self._line(step))
+                if (line := self._line(step.action, step.observation, step.command))
             ],
             message=past[-1][1].observation if past else None,
         )

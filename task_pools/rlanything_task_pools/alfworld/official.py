@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from rlanything_task_pools.alfworld.generate import make_task
+from rlanything_task_pools.alfworld.household import room_of
 from rlanything_task_pools.collection import Collection
 from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.task import Task
@@ -99,5 +100,9 @@ def load(source: str | os.PathLike[str]) -> Task:
     names = path.absolute().parts
     match = next((m for name in reversed(names) if (m := _FOLDER.fullmatch(name))), None)
     number = int(match["scene"]) if match else None
+    try:
+        room_of(number or 0)
+    except ValueError:  # no room has this number: it says nothing
+        number = None
     split = next((name for name in reversed(names) if name in OFFICIAL_SPLITS), "none")
     return make_task(game, proof, scene_number=number, source="official", split=split)

@@ -70,7 +70,8 @@ class Draft:
             public, hidden = ([test for test in tests if test in kept] for tests in (public, hidden))
         if not public:
             public = hidden[: min(SHOWN, len(hidden) // 3)]
-        hidden = [test for test in hidden if test not in public] or public
+        shown = set(public)
+        hidden = [test for test in hidden if test not in shown] or public
         if not hidden:
             raise TaskFormatError("there are no tests")
         limits: dict[str, float | int] = {}

@@ -5,6 +5,7 @@ accepted only as far as programs prove it. Both may come in one proposal: the st
 problem that is drawn, which nobody has seen before, and only the program that is known to solve it may prove tests.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -210,16 +211,18 @@ def _restate(task: Task, moved: Task, proposed: _Proposal, rewrite: Rewrite, all
     public = list(parent.public)
     if proposed.public is not None:
         public = [Example(stdin=test.stdin, stdout=test.stdout) for test in proposed.public]
-    kept = statement.split() == parent.statement.split()
+    if any(not (letter.isprintable() or letter in "\n\t") for letter in statement):
+        raise Refused("malformed", "statement: it holds characters that cannot be printed")
+    kept = _bare(statement) == _bare(parent.statement)
     if kept and public == list(parent.public):
         if moved is not task:
             return moved
         raise Refused("unchanged", "statement and examples are those of the task")
     # A test that the statement or a public test shows is not hidden.
-    known = {test.stdin for test in public}
+    known, shown = {test.stdin for test in public}, _bare(statement)
     hidden = []
     for test in parent.hidden if proposed.hidden is None else proposed.hidden:
-        if test.stdin not in known and not (len(test.stdin.strip()) >= 10 and test.stdin.strip() in statement):
+        if test.stdin not in known and not (len(bare := _bare(test.stdin)) >= 10 and bare in shown):
             known.add(test.stdin)
             hidden.append(Example(stdin=test.stdin, stdout=test.stdout))
     if len(hidden) < 3:
@@ -238,6 +241,7 @@ def _restate(task: Task, moved: Task, proposed: _Proposal, rewrite: Rewrite, all
         "checker": parent.checker,
         "limits": parent.limits.model_dump(),
         "entry_point": parent.entry_point,
+        "languages": parent.languages,
     }
     traits: Mapping[str, Any] = {"split": task.traits.get("split", "train"), "source": "rewritten"}
     if known_only and PROBLEM in words:  # its knobs can move still
@@ -266,12 +270,19 @@ def _lineage(task: Task, rewrite: Rewrite, change: Mapping[str, Any]) -> dict[st
     return {"parent": task.id, "root": task.root or task.id, "rewrite": Rewrite(**{**dict(rewrite), "change": change})}
 
 
+def _bare(text: str) -> str:
+    """Letters, digits and signs of a text: what stands around and between them hides nothing."""
+    return "".join(re.findall(r"[^\W_]|[-+*/%=<>]", text.lower()))
+
+
 def _check_secret(old: str, new: str, solutions: Sequence[str]) -> None:
     """Refuse a statement that shows lines of a correct program which the present one does not show."""
-    shown = {line.strip() for line in new.splitlines()} - {line.strip() for line in old.splitlines()}
+    before, after = _bare(old), _bare(new)
     for solution in solutions:
-        lines = {line.strip() for line in solution.splitlines() if len(line.strip()) >= SECRET_LINE}
-        if len(shown & lines) > 1:
+        bare = {_bare(line) for line in solution.splitlines()}
+        lines = {line for line in bare if len(line) >= SECRET_LINE and not line.isalpha()}  # others may be prose
+        shown = [line for line in lines if line in after and line not in before]
+        if len(shown) > 1 or (shown and len(lines) <= 2):
             raise Refused("solution_shown", "the statement shows lines of a correct program")
 
 

@@ -57,6 +57,8 @@ def test_an_interval_holds_its_share_and_narrows_with_more_trajectories() -> Non
 
     few, many = limits(8), limits(64)
     assert 0.75 <= few[0] < many[0] < 0.875 < many[1] < few[1] <= 1
+    flat = quality_intervals([-np.ones((2, 1))] * 20, [np.array([1, -1])] * 20, [1, -1] * 10, 0)
+    assert (flat["mu"], flat["process_balanced"]) == ([1.0, 1.0], [0.5, 0.5]), "mu is no share"
     sure = quality_intervals([np.ones((2, 1))] * 20, [np.ones(2, dtype=int)] * 20, [1] * 20, 0)
     assert sure["process"] == pytest.approx([0.839, 1.0], abs=1e-3), "Wilson's interval of 20 of 20"
     assert quality_intervals([np.ones((2, 1))] * 8, [np.ones(2, dtype=int)] * 8, [1] * 8, 0) == {}

@@ -16,7 +16,7 @@ from rlanything_agents.reward_models.unit_test_reviewer import (
     ProgramGroup,
     UnitTestReviewer,
     hidden_verdicts,
-    program_of,
+    submission,
 )
 from rlanything_agents.reward_models.unit_tests import ChatTests, WrittenTest
 from rlanything_agents.rollout.queries import QueriesAtEnd
@@ -97,6 +97,10 @@ def ask(judge: UnitTestReviewer, assignments: list[Assignment], played: list[lis
     return judge.collate(assignments, played, asking.answers())
 
 
+def program_of(trajectory: Trajectory, **arguments: Any) -> str:
+    return submission(trajectory, read_payload(DOMAIN.generate(0).payload), arguments).code
+
+
 @pytest.fixture(scope="module")
 def played(task: Task) -> list[Trajectory]:
     return [episode(task, action) for action in (submit(RIGHT), submit(MINUS), "I give up, sorry.", submit(RIGHT))]
@@ -110,13 +114,15 @@ def group(task: Task, played: list[Trajectory]) -> ProgramGroup:
 
 def test_programs_are_read_from_episodes(played: list[Trajectory]) -> None:
     assert [program_of(t) for t in played] == [RIGHT, MINUS, "", RIGHT]
+    hostile = [dataclasses.replace(t, opening=t.opening + messages.LAST_BLOCK) for t in played]
+    assert [program_of(t) for t in hostile] == [RIGHT, MINUS, "", RIGHT], "a statement does not choose the format"
     assert [t.outcome for t in played] == [1, -1, -1, 1]
     assert [t.score for t in played] == [1.0, 0.5, 0.0, 1.0]
 
 
 def test_the_program_is_the_one_that_the_environment_ran(task: Task) -> None:
     last = episode(task, f"```python\n{RIGHT}```\n```python\nprint(3)\n```", action_format="code")
-    assert (program_of(last), last.outcome) == ("print(3)\n", -1)
+    assert (program_of(last, action_format="code"), last.outcome) == ("print(3)\n", -1)
     first = episode(task, f"```python\n{RIGHT}```\n```python\nprint(3)\n```")
     assert (program_of(first), first.outcome) == (RIGHT, 1)
     tried = episode(task, f"TEST\n```python\n{RIGHT}```", max_turns=2)
@@ -226,7 +232,7 @@ def test_verdicts_are_those_the_answer_to_a_submission_counts(played: list[Traje
 def test_a_critique_shows_the_nearest_wrong_program(group: ProgramGroup) -> None:
     made = reviewer().review([group]).critique(0)
     assert made.text.startswith("On average a program passes 62 % of the hidden tests.\n")
-    assert MINUS in made.text
+    assert "".join(f"\n| {line}" for line in MINUS.splitlines()) in made.text
     assert (made.author, made.solved, made.attempts) == ("scripted", 2, 4)
 
 

@@ -1,5 +1,7 @@
 """The writer of tests, small or large, and its tests run on programs in the sandbox."""
 
+import shutil
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -78,6 +80,15 @@ def test_tests_of_functions_are_calls_in_json() -> None:
     assert bad.test is None
     (passes,) = run_tests([Bench(called, ("def add(a, b): return a + b", "def add(a, b): return a"), (good, bad))])
     assert passes.tolist() == [[1, 0], [0, 0]]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+def test_a_program_in_cpp_is_compiled() -> None:
+    answers = [said("Input: 2 3\nOutput: 5"), said("Input: 2 3\nOutput: 6")]
+    (tests,) = UnitTestWriter(Scripted([answers]), ChatTests()).write([problem()], tests=2, seed=0)
+    code = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }"
+    (passes,) = run_tests([Bench(problem(), (RIGHT, code), tuple(tests), {code: "cpp"})])
+    assert passes.tolist() == [[1, 0], [1, 0]]
 
 
 def test_a_failed_generator_is_no_answer() -> None:

@@ -1,5 +1,7 @@
 """Prompts with screens: the window of a policy that sees, its samples, and the judge's view of a step."""
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -12,10 +14,11 @@ from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.reward_models.step_prompts import FullStepPrompts
 from rlanything_agents.rollout.environments import check_eyes
 from rlanything_agents.rollout.rollout import rollout
-from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.plain import PlainTrainer
 from rlanything_agents.training.samples import trajectory_samples
 from rlanything_envs.llm.generator import SeenPrompt
+from rlanything_envs.message import Image
 
 
 def played(history: int | None, episodes: int = 1, **changes: Any) -> list[Trajectory]:
@@ -53,6 +56,17 @@ def test_a_turn_with_screens_is_a_sample_of_its_own() -> None:
     samples = trajectory_samples(trajectory, [1.0, 0.0, 1.0, 1.0, 1.0])
     assert [len(sample.images) for sample in samples] == [1, 3, 4, 5]
     assert all(sum(sample.weights) == pytest.approx(1) for sample in samples)
+
+
+def test_a_renderer_keeps_no_screen() -> None:
+    renderer = policy(0).renderer
+    image = Image(screen(1).pixels.copy())
+    turns = [([1], Step("", "pass", "in short", "ok", "", image))]
+    gone = weakref.ref(image)
+    assert isinstance(renderer.prompt("Look.", turns, screen(0)), SeenPrompt)
+    del turns, image
+    gc.collect()
+    assert gone() is None
 
 
 def test_of_a_screen_its_png_alone_is_kept() -> None:

@@ -21,7 +21,7 @@ from rlanything_agents.models.template import ChatTemplate
 from rlanything_agents.reward_models.judged_group import score_matrix
 from rlanything_agents.reward_models.step_judge import StepVotes, Vote
 from rlanything_agents.reward_models.step_reviewer import StepReviewer
-from rlanything_agents.reward_models.unit_test_reviewer import program_of
+from rlanything_agents.reward_models.unit_test_reviewer import submission
 from rlanything_agents.reward_models.unit_tests import ChatTests
 from rlanything_agents.rollout.copies import ModelCopy
 from rlanything_agents.rollout.environments import make_envs, view_of
@@ -34,6 +34,7 @@ from rlanything_envs.curriculum import Assignment
 from rlanything_envs.llm.generator import Completion, SamplingParams
 from rlanything_envs.views import get_view
 from rlanything_task_pools import get_domain
+from rlanything_task_pools.coding import read_payload
 
 OUTCOME = {"policy": {"checkpoint": "x"}, "feedback": "outcome", "judge": {"train": False}}
 SIZE = {"hidden_size": 16, "layers": 1}
@@ -221,7 +222,7 @@ def test_programs_are_written_in_chats_too() -> None:
         answer, *_, info = env.step(action)
     assert info["outcome"] == 1
     played = Trajectory("t", "", opening, (Step(thought, action, answer),), 1, "", 1.0, [1], [2], [0], [-1.0], [None])
-    assert program_of(played).strip() == task.proof[0].strip()
+    assert submission(played, read_payload(task.payload), {}).code.strip() == task.proof[0].strip()
 
 
 @pytest.mark.parametrize("view", ["full", "short"])

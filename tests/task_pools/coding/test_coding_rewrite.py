@@ -318,10 +318,29 @@ def test_parts_that_are_null_stay_as_they_are(generated: Task) -> None:
 def test_a_statement_does_not_show_the_solution() -> None:
     lines = ["numbers = list(map(int, input().split()))", "numbers.sort()", "print(numbers[0])"]
     program = "\n".join(lines)
-    shown = {**product(), "statement": f"{TASK.payload['statement']} Use this program:\n{program}", "solution": program}
-    found = DOMAIN.validate(TASK, shown, direction="easier", author="x")
-    assert isinstance(found, Rejection)
-    assert found.reason == "solution_shown"
+    quoted = "\n".join(f"> {line}  # so" for line in lines)
+    for text in (program, quoted, ", then ".join(line.replace(" ", "") for line in lines).upper()):
+        shown = {**product(), "statement": f"{TASK.payload['statement']} Use this:\n{text}", "solution": program}
+        assert rejected(TASK, shown, "easier").reason == "solution_shown"
+
+
+def test_what_a_statement_hides_changes_nothing(generated: Task) -> None:
+    for text in ("{problem}\n.", "_{problem}_!"):
+        assert rejected(generated, {"statement": text}).reason == "unchanged"
+    for letter in "\u200b\u202e\x1b":
+        assert rejected(generated, {"statement": f"{{problem}} Good{letter} luck."}).reason == "malformed"
+    hidden = read_payload(generated.payload).hidden
+    told = "; ".join(f"{' | '.join(test.stdin.split())} gives {test.stdout}" for test in hidden)
+    made = validate(generated, {"statement": f"{{problem}}\n{told}"})
+    left = () if isinstance(made, Rejection) else made.payload["hidden"]
+    assert all(len(test["stdin"]) < 20 for test in left), "what is told is not hidden, whatever stands between"
+
+
+def test_a_rewrite_keeps_the_languages() -> None:
+    both = make_task(read_payload({**TASK.payload, "languages": ["cpp", "python"]}), TASK.proof, dict(TASK.traits))
+    made = validate(both, product())
+    assert isinstance(made, Task)
+    assert made.payload["languages"] == ("cpp", "python")
 
 
 def test_one_proposal_moves_knobs_and_changes_words_and_examples(generated: Task) -> None:

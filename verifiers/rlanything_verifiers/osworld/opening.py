@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
@@ -196,29 +196,26 @@ def xml(file: File) -> _Element:
 
 def workbook(file: File, values: bool) -> Workbook:
     """A spreadsheet: the values its formulas had when it was saved, or the formulas."""
-    openpyxl = library("openpyxl")
-    package(file)
-    with file.reading():
-        opened: Workbook = openpyxl.load_workbook(io.BytesIO(file.data), data_only=values)
-        return opened
+    opened: Workbook = _opened(file, library("openpyxl").load_workbook, data_only=values)
+    return opened
 
 
 def document(file: File) -> Document:
     """A text document in Word's format."""
-    docx = library("docx")
-    package(file)
-    with file.reading():
-        opened: Document = docx.Document(io.BytesIO(file.data))
-        return opened
+    opened: Document = _opened(file, library("docx").Document)
+    return opened
 
 
 def presentation(file: File) -> Presentation:
     """A slide show in PowerPoint's format."""
-    pptx = library("pptx")
+    opened: Presentation = _opened(file, library("pptx").Presentation)
+    return opened
+
+
+def _opened(file: File, read: Callable[..., Any], **how: Any) -> Any:
     package(file)
     with file.reading():
-        opened: Presentation = pptx.Presentation(io.BytesIO(file.data))
-        return opened
+        return read(io.BytesIO(file.data), **how)
 
 
 def image(file: File) -> Image:

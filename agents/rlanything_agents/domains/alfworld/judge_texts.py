@@ -38,7 +38,7 @@ def judge_texts(trajectory: Trajectory) -> list[str]:
         words = sentence + [word for turn in past[-_HISTORY:] for word in turn] + _notes(belief, marks)
         action = _marked(words_of(step.action), marks)
         shown = compact(step.full)
-        words += [REPEAT, str(min(earlier[step.action], 9)), ACT, *step.thought.split(), *action]
+        words += [REPEAT, str(min(earlier[step.action], 9)), ACT, *words_of(step.thought), *action]
         if _unseen(step.action, belief):
             words.append(NEW)
         texts.append(" ".join([*words, OBS, *_marked(shown, marks)]))

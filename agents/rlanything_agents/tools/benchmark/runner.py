@@ -180,13 +180,7 @@ def _pace_shown(agent: Solo | Lockstep, stage: Stage) -> Iterator[None]:
 
 
 def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Solo | Lockstep:
-    """Open the agent of a name, and import the packages of its kind.
-
-    Args:
-        name: A name in one of the `FORMS`.
-        settings: Settings of chat agents.
-        log: File of the prompts to a model and its answers.
-        turns: Maximum turns of an episode.
+    """Open the agent of a name in one of the `FORMS`, and import the packages of its kind; ``log`` gets its prompts.
 
     Raises:
         BenchmarkError: There is no agent of this name, or it cannot be opened.

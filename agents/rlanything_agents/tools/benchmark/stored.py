@@ -206,16 +206,7 @@ def _judgeable(key: Key, outcome: Literal[1, -1] | None, error: str, replay: Rep
 
 
 def _replay(key: Key, task: Task | str, record: _Record | str, limit: int, place: int, kept: str = "") -> Replay | str:
-    """What is judged of an episode, or why nothing is.
-
-    Args:
-        key: Identity of the episode.
-        task: Its task, or why it has none.
-        record: Its record, likewise.
-        limit: Maximum turns of an episode in coding.
-        place: Its place among all of them.
-        kept: Name of the file with the kept results of a desktop; empty without one.
-    """
+    """What is judged of an episode, or why nothing is; in place of a task or a record stands why there is none."""
     if isinstance(task, str) or isinstance(record, str):
         return task if isinstance(task, str) else str(record)
     if task.domain not in JUDGED:

@@ -354,11 +354,7 @@ def _continuing(folder: RunFolder, config: dict[str, Any] | str, rows: list[dict
 
 
 def _health(rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
-    """One finding per signature with alarms, or one that there was none.
-
-    Args:
-        rows: Untrusted metrics of all iterations.
-    """
+    """One finding per signature with alarms in these untrusted metrics, or one that there was none."""
     from rlanything_agents.runs.monitors import health
 
     if not rows:

@@ -55,6 +55,7 @@ class HouseOperator:
         scene, goal = scene_and_goal(new)
         record = {"house": number, "was": {"object": parent.goal.object_type, "place": parent.goal.receptacle_type}}
         of_house = {name: new.traits[name] for name in ("scene", "receptacles", "source", "seed")}
+        of_house |= {"unseen_scene": False} if "unseen_scene" in parent.task.traits else {}
         return Change(scene, goal, record, clutter=-clutter(parent.task.traits), traits=of_house, fresh=True)
 
     def properties(self, parent: Parent) -> dict[str, dict[str, Any]]:
