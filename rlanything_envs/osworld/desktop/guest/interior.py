@@ -103,7 +103,7 @@ def pixels_file(screen: tuple[int, int]) -> int:
 
 def _cleared(pixels: int) -> int:
     """A new handle of the screen's file, in which, and in whose attributes, the last session has left nothing."""
-    os.fchmod(pixels, 0o666)
+    os.fchmod(pixels, 0o666)  # nosec B103 # a file in memory; whoever runs the desktop draws in it
     handle = os.open(f"/proc/self/fd/{pixels}", os.O_RDWR | os.O_CLOEXEC)
     os.pwrite(handle, bytes(os.fstat(handle).st_size), 0)
     with contextlib.suppress(OSError):
