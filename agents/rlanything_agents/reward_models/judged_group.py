@@ -44,10 +44,7 @@ class JudgedGroup(RolloutGroup):
         return replace(self, votes=[[_flipped(step, rng, share) for step in steps] for steps in self.votes])
 
     def judged_episodes(self) -> list[JudgedEpisode]:
-        """The episodes with their votes and the texts of these, as input of a critique.
-
-        A forecast judges no step: its text says why success is likely or not.
-        """
+        """The episodes with their votes and the texts of these, as input of a critique; a forecast judges no step."""
         return [
             JudgedEpisode(
                 goal=self.assignment.task.goal,

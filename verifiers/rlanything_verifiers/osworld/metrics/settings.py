@@ -247,7 +247,7 @@ def check_thunderbird_prefs(result: File, rules: Preferences) -> float:
 
 _FILTER_LINE = re.compile(r'(name|enabled|type|action|actionValue|condition)="(.*)"')
 _CONDITION = re.compile(
-    r'\b(?:AND|OR) \([\w ]+,[\w \']+,'
+    r"\b(?:AND|OR) \([\w ]+,[\w \']+,"
     r'(?:"[^"\\]*(?:\\.[^"\\]*){0,1000}"|(?![)"])[^()"]*(?:(?<!\bAND )(?<!\bOR )\([^()"]*){0,1000})\)|\bALL\b'
 )
 """A value without quotes ends where the next condition begins: to look for its end from each would take hours."""
