@@ -14,7 +14,7 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 95_136,
+    "lines of the four packages": 95_135,
     "lines of studies, benchmarks, scripts and examples": 9_416,
     "lines of tests": 70_812,
     "files of the four packages": 702,

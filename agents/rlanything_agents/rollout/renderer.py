@@ -62,9 +62,7 @@ class Renderer:
         # The episodes of a group begin alike, and in a short view nearly all messages and answers repeat.
         self._opening = lru_cache(maxsize=2**10)(lambda text: tuple(template.prompt([self._first(text)])))
         self._between = _cached(lambda text: tuple(template.between(text)))
-        self._line = _cached(
-            lambda *texts: memory_line(view, template.tokenizer, Step("", texts[0], texts[1], texts[2]))
-        )
+        self._line = _cached(lambda *texts: memory_line(view, template.tokenizer, Step("", *texts)))
         self._texts = _cached(self._raw)
         self._parsed = _cached(lambda ids, stop: view.read(cut_at_stop(template.decode(ids), stop)[0]))
 

@@ -44,25 +44,26 @@ _STATES = {"accepted": "green", "rejected": "red", "pending": "yellow"}
 def slot_rows(pool: TaskPool) -> list[dict[str, Any]]:
     """One record per slot, as plain data; ``interval`` is the 95 % Wilson interval of the success rate."""
     with pool.snapshot():
-        since = {event.slot: event.index for event in pool.events(kind="accepted")}
+        accepted: dict[int, list[Event]] = {}
+        for event in pool.events(kind="accepted"):
+            accepted.setdefault(event.slot, []).append(event)
         outcomes = _by_task(pool.outcomes(errors=False))
         rows = []
         for slot in pool.slots:
             root, active, candidate = pool.root(slot), pool.active(slot), pool.candidate(slot)
+            events = accepted.get(slot, [])
+            since, latest = events[-1].index if events else 0, [event.task_id for event in reversed(events)]
             played = [
-                record.outcome
-                for record in outcomes.get((slot, active.id, "active"), ())
-                if record.event >= since.get(slot, 0)
+                record.outcome for record in outcomes.get((slot, active.id, "active"), ()) if record.event >= since
             ]
             tally = Tally.of(played)
-            accepted = [event.task_id for event in pool.events(slot, kind="accepted")] if slot in since else []
             rows.append(
                 {
                     "slot": slot,
                     "root": {"id": root.id, "goal": root.goal},
                     "active": {"id": active.id, "goal": active.goal},
                     # An accepted fresh task is the slot's new root.
-                    "depth": accepted[::-1].index(root.id) if root.id in accepted else len(accepted),
+                    "depth": latest.index(root.id) if root.id in latest else len(latest),
                     "successes": tally.successes,
                     "episodes": tally.n,
                     "interval": wilson(tally.successes, tally.n) if tally.n else None,
