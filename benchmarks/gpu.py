@@ -129,14 +129,10 @@ def card(device: torch.device, dtype: torch.dtype, sizes: Sizes) -> dict[str, An
     source = torch.zeros(sizes.copied // 4, device=device, dtype=torch.float32)
     target = torch.empty_like(source)
     copied = 2 * sizes.copied / seconds_of(lambda: target.copy_(source), device, 10)[0]  # read and written
-    on_gpu = device.type == "cuda"
-    memory = torch.cuda.get_device_properties(device).total_memory if on_gpu else None
-    name = (
-        torch.cuda.get_device_name(device) if on_gpu else f"{platform.machine()}, {torch.get_num_threads()} thread(s)"
-    )
+    gpu = torch.cuda.get_device_properties(device) if device.type == "cuda" else None
     return {
-        "name": name,
-        "memory_bytes": memory,
+        "name": gpu.name if gpu else f"{platform.machine()}, {torch.get_num_threads()} thread(s)",
+        "memory_bytes": gpu.total_memory if gpu else None,
         "dtype": str(dtype).removeprefix("torch."),
         "flops_per_second": operations,
         "bytes_per_second": copied,
@@ -204,23 +200,13 @@ def training(
     """Tokens a second of updates by the tokens of a micro-batch, until one does not fit the card."""
     rng, found, end = np.random.default_rng(0), [], time.perf_counter() + seconds
     operations = 6 * sum(parameter.numel() for parameter in model.parameters())
-    samples = [
-        Sample(
-            prompt_ids=rng.integers(100, len(tokenizer), PROMPT).tolist(),
-            completion_ids=rng.integers(100, len(tokenizer), PROMPT).tolist(),
-            weights=[1 / PROMPT] * PROMPT,
-            advantages=[float(rng.normal())] * PROMPT,
-            logprobs=[-10.0] * PROMPT,
-        )
-        for _ in range(sizes.rows)
-    ]
+    samples = [_sample(model, rng.integers(100, len(tokenizer), 2 * PROMPT), rng.normal()) for _ in range(sizes.rows)]
     tokens = sum(map(len, samples))
     for size in sizes.micro_batches:
         if time.perf_counter() > end:
             break
         settings = config.model_copy(update={"learning_rate": 1e-7, "optimizer_steps": 4, "micro_batch_tokens": size})
         trainer = SampleTrainer(model, tokenizer, settings)
-        trainer.updates = 1  # the first update checks the sampler's log-probabilities, and these are made up
         try:
             taken, _ = seconds_of(partial(trainer.update, samples), model.device, seconds / 4)
         except torch.OutOfMemoryError:
@@ -233,12 +219,25 @@ def training(
     return found
 
 
+@torch.inference_mode()
+def _sample(model: PreTrainedModel, ids: np.ndarray, advantage: float) -> Sample:
+    """Row of one prompt and one answer with the log-probabilities that the first update checks."""
+    answer = torch.tensor(ids[PROMPT:, None], device=model.device)
+    scores = model(torch.tensor(ids[None], device=model.device)).logits[0, PROMPT - 1 : -1].float().log_softmax(-1)
+    return Sample(
+        prompt_ids=ids[:PROMPT].tolist(),
+        completion_ids=ids[PROMPT:].tolist(),
+        weights=[1 / PROMPT] * PROMPT,
+        advantages=[float(advantage)] * PROMPT,
+        logprobs=scores.gather(1, answer)[:, 0].tolist(),
+    )
+
+
 def learning(config: Path, changes: list[str], out: Path, seconds: float) -> dict[str, Any]:
     """The loop in the time that is left, in its own process that is interrupted at the end of it."""
     runs = out / "runs" / config.stem
     command = [sys.executable, "-m", "rlanything_agents", "train", str(config), "--out", str(runs)]
-    for change in changes:
-        command += ["--set", change]
+    command += [word for change in changes for word in ("--set", change)]
     process = subprocess.Popen(command)
     try:
         code = process.wait(seconds)

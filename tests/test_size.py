@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 95_135,
-    "lines of studies, benchmarks, scripts and examples": 9_416,
-    "lines of tests": 70_812,
+    "lines of studies, benchmarks, scripts and examples": 9_415,
+    "lines of tests": 70_811,
     "files of the four packages": 702,
     "settings of a run": 152,
     "commands": 21,

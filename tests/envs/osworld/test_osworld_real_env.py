@@ -44,9 +44,7 @@ def stage(desktop, tmp_path):
 
 
 def play(env, actions):
-    for action in actions:
-        result = env.step(action)
-    return result
+    return [env.step(action) for action in actions][-1]
 
 
 def workbook(*rows):
