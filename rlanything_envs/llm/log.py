@@ -259,6 +259,4 @@ def _redact(value: Any, known: list[str]) -> Any:
             else _redact(item, known)
             for name, item in value.items()
         }
-    if isinstance(value, (list, tuple)):
-        return [_redact(item, known) for item in value]
-    return value
+    return [_redact(item, known) for item in value] if isinstance(value, (list, tuple)) else value

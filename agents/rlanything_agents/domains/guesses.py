@@ -35,6 +35,4 @@ def guess_of(domain: str) -> Guess:
 
 
 def _command(turn: Turn, rng: np.random.Generator) -> str | None:
-    if not turn.commands:
-        return None
-    return turn.commands[int(rng.integers(len(turn.commands)))]
+    return None if not turn.commands else turn.commands[int(rng.integers(len(turn.commands)))]

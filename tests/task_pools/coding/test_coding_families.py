@@ -167,6 +167,20 @@ def test_statements_read_well(name: str) -> None:
             assert all(part.rstrip()[-1] in ".:?;" for part in text.split("\n\nInput\n")[0].split("\n\n")[1:]), text
 
 
+def test_digits_above_nine_are_told() -> None:
+    texts = [statement_of(drawn("conversions", seed), "plain") for seed in range(300)]
+    high = [text for text in texts if re.search(r"digits from 0 to 1[01]|base -?1[1-6]", text)]
+    assert len(high) > 50
+    assert all("digits with the values 10, 11, 12" in text for text in high)
+
+
+def test_run_lengths_come_last() -> None:
+    """After them there are digits in the string, and the other rules are about letters."""
+    runs = [text for seed in range(300) if "(aaab" in (text := statement_of(drawn("string_rules", seed), "plain"))]
+    assert len(runs) > 5
+    assert not any(re.search(r"\(aaab becomes a3b\)\.\n\d\.", text) for text in runs)
+
+
 @pytest.mark.parametrize(("name", "end"), AT_ENDS)
 def test_at_the_ends(name: str, end: str) -> None:
     check(FAMILIES[name], levels_of(FAMILIES[name], end), 0)

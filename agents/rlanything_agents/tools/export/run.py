@@ -183,9 +183,7 @@ def _groups(file: Path) -> Iterator[Group]:
 def _split(row: Row, split: str) -> str:
     if split == "iteration":
         return f"iteration_{row['iteration']:04d}"
-    if split == "outcome":
-        return {1: "won", -1: "lost", None: "broken"}[row["outcome"]]
-    return "train"
+    return {1: "won", -1: "lost", None: "broken"}[row["outcome"]] if split == "outcome" else "train"
 
 
 def _card(config: Mapping[str, Any], counts: Mapping[str, Mapping[str, int]], format: str) -> str:

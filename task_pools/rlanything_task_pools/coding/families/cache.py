@@ -115,6 +115,8 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         swap(reference, "now, uses + 1, now]", "now, 1, now]") if policy == "rarest" else
         swap(reference, "[args[1], born, now", "[args[1], now, used"),
     ]  # fmt: skip
+    if policy != "first":  # a get is no use
+        mutants.append(swap(reference, "[2] = now", "[2] += 0", *("[3] += 1", "[3] += 0") * (policy == "rarest")))
     if ages:
         mutants.append(swap(reference, f"+ {life} < now", f"+ {life} <= now"))
         mutants.append(swap(reference, "uses + 1, now]", "uses + 1, put]"))

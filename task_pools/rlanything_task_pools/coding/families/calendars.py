@@ -128,6 +128,9 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         return y, m, d
 
     start = mark.join("111")
+    around = ((month, months[month - 1]), (month, months[month - 1] + 1), (month + 1, 1))  # the first leap day
+    leap_days = [shown.format(y=a, m=m, d=d) for m, d in around]
+    ends = leap_days[1:] if ask == "apart" else [1, 1]
 
     def draw(rng: RngStream, lines: int, years: int, most: int) -> str:
         rows = []
@@ -189,7 +192,10 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         ),
         small=lambda rng: draw(rng, 3, 2 if ask == "week" else 500, min(most, 400)),
         full=lambda rng: draw(rng, 20, 5000, most),
-        edges=(page(1, f"{start} {start if ask == 'apart' else 0}"),),
+        edges=(
+            page(1, f"{start} {start if ask == 'apart' else 0}"),
+            page(2, f"{leap_days[0]} {ends[0]}", f"{leap_days[1]} {ends[1]}"),
+        ),
     )
 
 

@@ -135,7 +135,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         "least": ("least[b] = min(least[a], least[b])", "pass"),
         "most": ("most = max(most, size[b])", "most = size[b]"),
     }
-    mutants = [swap(reference, *wrong[op]) for op in questions[-2:]]
+    mutants = [swap(reference, *wrong[op]) for op in questions]
     mutants.append(swap(reference, "a, b = find(a), find(b)", "b = find(b)"))
     mutants.append(swap(reference, "enumerate(pairs, 1)", "enumerate(pairs[:0], 1)"))
     if ends:

@@ -118,7 +118,7 @@ def _base(rng: RngStream, strange: bool) -> Parts:
             f"Base {target} works like any other base, with the digits from 0 to {-target - 1}, but the places have, "
             f"from right to left, the values 1, {target}, {target**2}, {target**3}, ..., so that no sign is needed."
         )
-    elif target > 10 >= source:
+    if abs(target) > 10 >= source:
         task.append(f"In base {target} {letters}.")
     names: dict[str, object] = {"digits": DIGITS, "source": source, "target": target}
     wrong = ("n, digit = n + 1, digit", "n, digit = n, digit") if strange else ("divmod(n, ", "divmod(n, 1 + ")

@@ -236,7 +236,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         mutants=tuple(swap(reference, *slip) for slip in slips),
         small=lambda rng: draw(rng, min(size, 8), 8),
         full=lambda rng: draw(rng, size, far),
-        edges=(edge,),
+        edges=(edge, *(page("3 0", "0 0", "1 1", "2 2"), page("1 0", "3 4")) * hull),
     )
 
 

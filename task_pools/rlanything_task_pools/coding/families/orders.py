@@ -179,6 +179,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         head = [n, len(rows)] + [len(pairs)] * chained
         return page(line(head), *due, *(rows[i] for i in rng.shuffled(len(rows))), *pairs)
 
+    ring = ["3 3 3"] * dates + [f"{base} {base + 1}", f"{base + 1} {base}"]
     head = line(["n", "m"] + ["k"] * chained)
     asked = fill(READ, flags=flags, text='test["stdin"]', ends=", ".join(ends), **names)
     return Problem(
@@ -221,6 +222,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         mutants=tuple(mutants),
         small=lambda rng: draw(rng, min(size, 7)),
         full=lambda rng: draw(rng, size),
+        edges=(page("3 2" + " 0" * chained, *ring), *[page("3 0 2", *ring)] * chained),
         checker={"kind": "python", "source": fill(CHECK, read=asked.rstrip(), **names)},
     )
 

@@ -104,22 +104,15 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         )
 
     reference = program(REFERENCE, 2, "for s in part:\n    ")
-    last = QUERIES[queries[-1]][2]
-    wrong = {
-        "sum": last.replace(" * width[s]", ""),
-        "max": "max(0, *(value[s] for s in part))",
-        "many": last.replace(">=", ">"),
-        "runs": last.replace("part[1:]", "part"),
-    }[queries[-1]]
-    change = UPDATES[updates[-1]][2]
-    slip = {"add": ("+=", "="), "set": ("=", "+="), "flip": ("-value[s]", "-abs(value[s])"), "cap": ("min", "max")}
-    mutants = (
-        swap(reference, "int(r) + 1", "max(int(l) + 1, int(r))"),
-        swap(reference, last, wrong),
-        swap(reference, change, swap(change, *slip[updates[-1]])),
-    )
-    names = [*updates, *queries]
-    table = UPDATES | QUERIES
+    slips = {
+        **{"add": ("+=", "="), "set": ("=", "+="), "flip": ("-value[s]", "-abs(value[s])"), "cap": ("min", "max")},
+        **{"sum": (" * width[s]", ""), "max": ("max(", "max(0, *("), "many": (">=", ">"), "runs": ("part[1:]", "part")},
+    }
+    names, table = [*updates, *queries], UPDATES | QUERIES
+    mutants = [swap(reference, "int(r) + 1", "max(int(l) + 1, int(r))")]
+    for name in names:
+        code = table[name][2]
+        mutants.append(swap(reference, code, swap(code, *slips[name]) + ")" * (name == "max")))
     task = (
         "A list has n places, numbered from 1 to n, and all values in it are 0 at the start. Carry out q operations:\n"
         + bullets(*(f"{name} l r{table[name][0]}: {table[name][1]}." for name in names)),
@@ -161,7 +154,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         ),
         reference=reference,
         brute=program(BRUTE, 3, ""),
-        mutants=mutants,
+        mutants=tuple(mutants),
         small=lambda rng: draw(rng, between(rng, 1, 10), 8),
         full=lambda rng: draw(rng, between(rng, max(1, length // 2), length), between(rng, size // 2, size)),
         edges=(page("1 1", line([queries[0], 1, 1] + [0] * bool(table[queries[0]][0]))),),

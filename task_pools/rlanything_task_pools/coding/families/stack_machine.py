@@ -134,6 +134,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         swap(reference, wrap, f"abs(x) % {modulus} * (1 if x > 0 else -1)" if wrapped else f"min({modulus}, x)"),
         swap(reference, UNDERFLOW[under][1], "continue" if under != "skip" else "break"),
     ]
+    mutants.extend(swap(reference, f'"{name}":\n        new = ', f'"{name}":\n        new = t or ') for name in names)
     if control == "skip":
         mutants.append(swap(reference, "at += t[0] == 0", "at += t[0] != 0"))
     elif control == "jump":

@@ -201,6 +201,7 @@ def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
     moves, edits = _moves(rng), _edits(rng)
     known = moves if rounds > 1 else moves + edits
     rules = [known[i] for i in rng.shuffled(len(known))[:count]]
+    rules.sort(key=lambda rule: rule is edits[1])  # after it there are digits, and rules are about letters
     text, answer, other, wrong_answer = ASKS[ask]
     repeat = POWER if rounds > 5 else LOOP
 

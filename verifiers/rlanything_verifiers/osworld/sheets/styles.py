@@ -96,9 +96,7 @@ def blank(name: str) -> Any:
 
 def read(cell: Any, name: str) -> Any:
     """The property of a cell."""
-    if _merged(cell, cell) and name != "merge":
-        return blank(name)
-    return STYLES[name](cell, cell)
+    return blank(name) if _merged(cell, cell) and name != "merge" else STYLES[name](cell, cell)
 
 
 def shown(sheet: Any, cells: Mapping[tuple[int, int], Any], names: Sequence[str]) -> dict[tuple[int, int], list[Any]]:
