@@ -201,7 +201,6 @@ def training(
     rng, found, end = np.random.default_rng(0), [], time.perf_counter() + seconds
     operations = 6 * sum(parameter.numel() for parameter in model.parameters())
     samples = [_sample(model, rng.integers(100, len(tokenizer), 2 * PROMPT), rng.normal()) for _ in range(sizes.rows)]
-    tokens = sum(map(len, samples))
     for size in sizes.micro_batches:
         if time.perf_counter() > end:
             break
@@ -212,7 +211,7 @@ def training(
         except torch.OutOfMemoryError:
             print(f"training, micro-batches of {size} tokens: out of memory")
             break
-        speed = tokens / taken
+        speed = sum(map(len, samples)) / taken
         share = speed * operations / limits["flops_per_second"]
         found.append({"micro_batch_tokens": size, "tokens_per_second": speed, "share_of_limit": share})
         print(f"training, micro-batches of {size} tokens: {speed:,.0f} tokens/s, {share:.1%} of the limit")

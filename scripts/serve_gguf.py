@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--parallel", type=int, default=8, help="chats at a time")
     parser.add_argument("--context", type=int, default=8192, help="tokens of each chat")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads; fewer on a busy machine")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with TemporaryDirectory() as scratch:
@@ -34,7 +35,7 @@ def main() -> None:
         params.model.path, params.model_alias = str(file), {options.model}
         params.hostnames, params.port = ["127.0.0.1"], options.port
         params.n_parallel, params.n_ctx = options.parallel, options.parallel * options.context
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = os.cpu_count()
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
         server = xllamacpp.Server(params)
         print(f"{options.model} at {server.listening_address}/v1", flush=True)
         signal.pause()
