@@ -323,7 +323,7 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     short = ["warm_start.demonstrations=600", "warm_start.epochs=4", "warm_start.judge_steps=2500"]
     reuse = [f"warm_start.reuse={args.run.resolve()}"] if args.run else short
-    config = load_config(CONFIG, [f"threads={args.threads}", *reuse])
+    config = load_config(args.run / "config.json" if args.run else CONFIG, [f"threads={args.threads}", *reuse])
     with tempfile.TemporaryDirectory() as name:
         folder = RunFolder(Path(name))
         folder.prepare(config.model_dump(mode="json"))

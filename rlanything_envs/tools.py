@@ -197,9 +197,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     """A type in a few words: ``string``, ``number``, ``"left" | "right"``, ``list of string``."""
     if "enum" in schema:
         return " | ".join(json.dumps(value) for value in schema["enum"])
-    if schema.get("type") == "array":
-        return f"list of {_kind(schema['items'])}"
-    return str(schema.get("type", "any"))
+    return f"list of {_kind(schema['items'])}" if schema.get("type") == "array" else str(schema.get("type", "any"))
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:

@@ -157,9 +157,7 @@ class _Reader:
 
     def _allowed(self, verb: Verb) -> Verb | None:
         """The action of a word; where only submissions are allowed, ``RUN`` and ``TEST`` submit."""
-        if self.only_submit and verb in ("RUN", "TEST"):
-            return "SUBMIT"
-        return verb
+        return "SUBMIT" if self.only_submit and verb in ("RUN", "TEST") else verb
 
     def _sections(self, items: Sequence[str | Block]) -> list[_Section]:
         """The items by action word; the first section has none."""
@@ -226,9 +224,7 @@ class _Reader:
             return 1
         if self._is_complete(block.body):
             return 4
-        if find_tag(block.tag) is not None:
-            return 3
-        return 2 if looks_like_code(block.body) else 1
+        return 3 if find_tag(block.tag) is not None else 2 if looks_like_code(block.body) else 1
 
     def _is_complete(self, code: str) -> bool:
         name = self.entry_point

@@ -96,9 +96,7 @@ def substitute(value: Any, names: Mapping[str, str]) -> Any:
         return value
     if isinstance(value, Mapping):
         return {key: substitute(item, names) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [substitute(item, names) for item in value]
-    return value
+    return [substitute(item, names) for item in value] if isinstance(value, list | tuple) else value
 
 
 # --- what the steps do ---

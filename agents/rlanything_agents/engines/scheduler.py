@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+import torch
+
 __all__ = ["GPUScheduler", "Sleeper"]
 
 
@@ -92,6 +94,8 @@ class GPUScheduler:
 
 
 def _return_freed() -> None:
-    """Give the system the freed memory between used blocks: glibc keeps it, and batches of all lengths leave much."""
+    """Give the system the freed memory between used blocks: glibc keeps it, and batches of all lengths leave much.
+    PyTorch keeps that of a GPU, where another process, such as vLLM's, cannot use it."""
+    torch.cuda.empty_cache()
     if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
         trim(0)

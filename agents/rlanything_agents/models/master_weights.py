@@ -69,7 +69,7 @@ class MasterAdamW(torch.optim.AdamW):
             weight = weights[number]
             if weight.dtype != torch.float32:
                 exact = {name: value for name, value in state.items() if isinstance(value, torch.Tensor) and value.ndim}
-                self.state[weight].update({name: v.to(weight.device, copy=True) for name, v in exact.items()})
+                self.state[weight].update({name: v.to(weight.device) for name, v in exact.items()})
 
     def _low(self) -> Iterator[torch.nn.Parameter]:
         for group in self.param_groups:

@@ -41,7 +41,7 @@ def constrained(
         if not places:
             continue
         at = torch.tensor(places, device=logits.device)
-        part, chosen = logits[at], logits[at].gather(1, tokens[at, None])
+        chosen = (part := logits[at]).gather(1, tokens[at, None])
         choice = allowed[places[0]]
         if places is few:
             choices = [allowed[place] or () for place in few]

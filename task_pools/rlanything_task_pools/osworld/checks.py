@@ -109,6 +109,4 @@ def mode_is(path: str, mode: str) -> Evaluator:
 
 
 def _value(value: Any) -> dict[str, Any]:
-    if isinstance(value, float):
-        return {"method": "approx:0.01", "ref": value}
-    return {"method": "eq", "ref": value}
+    return {"method": "approx:0.01", "ref": value} if isinstance(value, float) else {"method": "eq", "ref": value}

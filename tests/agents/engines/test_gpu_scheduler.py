@@ -93,9 +93,13 @@ def test_conversations_are_held_during_rollouts_alone() -> None:
     assert cache() is None
 
 
-def test_a_phase_gives_freed_memory_back_to_the_system() -> None:
+def test_a_phase_gives_freed_memory_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    emptied: list[int] = []  # the card's memory that PyTorch keeps, which another process could not use
+    monkeypatch.setattr("torch.cuda.empty_cache", lambda: emptied.append(1))
     phases = GPUScheduler({"rollouts": None, "judge": None})
     phases.enter("rollouts")
+    phases.enter("rollouts")
+    assert len(emptied) == 1
     blocks = [np.ones(10_000) for _ in range(4000)]  # 320 MB, each too small for a mapping of its own
     held = blocks[::16]  # what is still used lies between what is not
     del blocks

@@ -71,9 +71,7 @@ class _Planner:
         kind = self.tables.goal_kind
         if kind == "look":
             return _shortest(self._looks())
-        if kind == "two":
-            return _shortest(self._pairs())
-        return _shortest(self._placements())
+        return _shortest(self._pairs()) if kind == "two" else _shortest(self._placements())
 
     # Goals
 

@@ -20,9 +20,7 @@ def pick(row: Mapping[str, Any], dotted: str) -> float | None:
         if not isinstance(value, Mapping):
             return None
         value = value.get(part)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 
 
 class Series:

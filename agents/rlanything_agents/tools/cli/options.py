@@ -137,6 +137,4 @@ def open_panel(name: str | None, pool: Path | None, limit: int | None) -> Panel:
 
     if (name is None) == (pool is None):
         raise PoolError(f"give either --panel ({', '.join(panel_names())}) or a pool")
-    if pool is not None:
-        return pool_panel(pool, limit)
-    return load_panel(str(name), limit)
+    return pool_panel(pool, limit) if pool is not None else load_panel(str(name), limit)

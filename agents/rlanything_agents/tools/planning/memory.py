@@ -8,6 +8,7 @@ logits of a micro-batch, and the other model, come on top.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -114,8 +115,9 @@ def _tower(tower: Any, settings: Any) -> Tower:
 
 def _linear(part: Any) -> tuple[tuple[int, int], ...]:
     import torch
+    from transformers import Conv1D  # of GPT-2
 
-    return tuple((one.in_features, one.out_features) for one in part.modules() if isinstance(one, torch.nn.Linear))
+    return tuple(tuple(one.weight.shape) for one in part.modules() if isinstance(one, torch.nn.Linear | Conv1D))
 
 
 class Phase(NamedTuple):
@@ -164,14 +166,15 @@ class Planned:
 
     def writes(self, config: RunConfig, limit: float | None) -> Phase:
         """Generation: of all sequences at once, or of one in an engine that lets others wait."""
-        many, cards = (
-            (config.rollout.tasks * config.rollout.rollouts if self.role == "policy" else config.judge.votes),
-            1,
-        )
+        from rlanything_agents.engines.transformers import TOKENS
+
+        played, cards = config.rollout.tasks * config.rollout.rollouts, 1
+        many = played if self.role == "policy" else config.judge.votes
         if config.engine.kind == "vllm":
             many, cards = 1, config.engine.tensor_parallel_size
             limit = limit and limit * config.engine.gpu_memory_utilization
-        cache = float(self.shape.cached * self.width * many * self.longest)
+        at_once = min(many * self.longest, TOKENS if config.engine.kind == "transformers" else math.inf)
+        cache = float(self.shape.cached * self.width * at_once)
         parts = {"weights": self.weights / cards, "cache": cache / cards}
         seen = f", {self.seen:,} of {self.screens} screens" if self.seen else ""
         return Phase(f"{self.role} writes", parts, limit, f"{many} sequences of {self.longest:,} tokens{seen}")
@@ -190,7 +193,7 @@ class Planned:
             "weights": here * (stepped * learning + frozen) / cards,
             "gradients": 4 * learning / cards,
             "optimizer": here * state / cards,
-            "micro-batch": kept + 2 * 4 * tokens * shape.vocabulary,
+            "micro-batch": max(kept + 2 * 4 * tokens * shape.vocabulary, 4 * learning / cards),  # or AdamW's roots
             "images": shape.tower.image_bytes(images, self.width, not (self.frozen or trainer.checkpointing)),
             "other model": other / cards,
         }
@@ -215,7 +218,9 @@ def phases(config: RunConfig, models: list[Planned]) -> Iterator[Phase]:
     limit = available()
     yield from (model.writes(config, limit) for model in models if config.engine.server(model.role) is None)
     base = sum(model.weights for model in models if model.shared)  # in memory once
-    waits = config.engine.kind == "vllm" and launched().strategy != "fsdp"  # an optimizer rests in the host's memory
+    waits = (
+        config.engine.kind.startswith("vllm") and launched().strategy != "fsdp"
+    )  # an optimizer rests in the host's memory
     for model in models:
         others = [other for other in models if other is not model and other.trainer]
         if model.trainer is not None:

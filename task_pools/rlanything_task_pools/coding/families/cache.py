@@ -112,6 +112,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     mutants = [
         swap(reference, POLICIES[policy][1], POLICIES[other][1]),
         swap(reference, "len(entries) == room", "len(entries) > room"),
+        *([swap(reference, ", entries[k][2])", ",)")] if policy == "rarest" else []),
         swap(reference, "now, uses + 1, now]", "now, 1, now]") if policy == "rarest" else
         swap(reference, "[args[1], born, now", "[args[1], now, used"),
     ]  # fmt: skip

@@ -105,7 +105,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         swap(reference, merge, "new"),
     ]
     if limit:
-        mutants.append(swap(reference, "<= K", "< K"))
+        mutants += [swap(reference, "<= K", "< K"), swap(reference, "int(digit", "int(i + j > 0 and digit")]
     ways = [
         either([f"{several(n, 'cell')} {way}" for n, way in ((down, "down"), (right, "to the right")) if n], "and")
         for down, right in moves

@@ -146,6 +146,8 @@ def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
     mutants.append(solve(start="1") if ask == "ways" else greedy())
     if limited:
         mutants.append(solve(capped=False))
+    if ask == "ways" and supply == "unlimited" and bound > 15 and not limited:
+        mutants.append(solve().replace(f" % {MODULUS}", ""))
     if ask == "fewest":
         mutants.append(solve(none="0"))
     exact = "one[0] == 0" if ask != "value" else "one[0] >= 0"
@@ -161,7 +163,7 @@ def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
     )
 
     def write(draw: RngStream, most: int, n: int) -> str:
-        largest = most // 2 if most <= SMALL else most // draw.pick((3, 6, 12))
+        largest = most // 2 if most <= SMALL else most // draw.pick((3, 12, 48))
         sizes = [1 + draw.below(largest) for _ in range(n)]
         counts = (
             [1 + draw.below(4) for _ in range(n)] if supply == "limited" else [1 if supply == "single" else most] * n

@@ -125,7 +125,7 @@ print("WA" if wrong else "AC", wrong, sep="\\n")
 SETTINGS = (
     Setting("A workshop restores one old car at a time, and some steps depend on others.", {"job": "step"}),
     Setting("A museum hangs the paintings of a new exhibition one by one.", {"job": "painting"}),
-    Setting("A crew unloads a ship box by box; what stands on top has to go first.", {"job": "box"}),
+    Setting("A crew unloads a ship crate by crate; what stands on top has to go first.", {"job": "crate"}),
 )
 
 
@@ -222,7 +222,10 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         mutants=tuple(mutants),
         small=lambda rng: draw(rng, min(size, 7)),
         full=lambda rng: draw(rng, size),
-        edges=(page("3 2" + " 0" * chained, *ring), *[page("3 0 2", *ring)] * chained),
+        edges=(
+            page("3 2" + " 0" * chained, *ring),
+            *[page("3 0 2", *ring), page("3 1 1", *ring[:-1], ring[-1 - later])] * chained,
+        ),
         checker={"kind": "python", "source": fill(CHECK, read=asked.rstrip(), **names)},
     )
 

@@ -124,7 +124,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     if target:
         mutants.append(swap(reference, "x = sums[i] - G", "x = sums[i] + G", "total - G for", "total + G for"))
     if least:
-        mutants.append(swap(reference, "j = i - L", "j = i - 1"))
+        mutants += [swap(reference, "j = i - L", "j = i - 1"), swap(reference, "print(-1)", "print(0)")]
     name = "G" if target else "L"
     low = -most if signs else 1
 
@@ -173,6 +173,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         mutants=tuple(mutants),
         small=lambda rng: draw(rng, min(size, 9)),
         full=lambda rng: draw(rng, size),
+        edges=(page("2 2" + " 0" * target + " 1" * least, "1 1"), *[page("1 0 2", "1")] * least),
     )
 
 

@@ -173,7 +173,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         mutants=tuple(mutants),
         small=lambda rng: draw(rng, 6),
         full=lambda rng: draw(rng, size),
-        edges=(page(1, "ana red 5 5"), page(2, "ben red 4 4", "ada red 4 4")),
+        edges=(page(1, f"zyx red {9 * ('less' in what)} 9"), page(2, "ben red 4 4", "ada red 4 4")),
     )
 
 

@@ -112,7 +112,8 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
     mutants = [
         swap(reference, str(flags), str((*flags[:3], not one_way, within))),
         swap(reference, "heapq.heappop(heap)", "heap.pop()"),
-        swap(reference, *(("(d + w +", "(d + 1 +") if weights else (answer, wrong))),
+        *([swap(reference, "(d + w +", "(d + 1 +")] * weights),
+        *([swap(reference, answer, wrong)] * (ask != "target" or not weights)),
     ]
     if tolls:
         mutants.append(swap(reference, "heap = [(toll[1], 1, 0)]", "heap = [(0, 1, 0)]"))
@@ -148,7 +149,7 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
 
     def draw(rng: RngStream, n: int) -> str:
         n = count(rng, n, 2)
-        reach = rng.pick((2, 5, n))
+        reach, top = rng.pick((2, 5, n)), rng.pick((3, longest))
         names = [1, *(2 + i for i in rng.shuffled(n - 2)), n]
         pairs = [(between(rng, max(0, i - reach), i - 1), i) for i in range(1, n) if not rng.chance(0.5 / n)]
         for _ in range(rng.below(n + 1)):
@@ -157,12 +158,12 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         rows = []
         for u, v in (pairs[i] for i in rng.shuffled(len(pairs))):
             ends = [names[u], names[v]] if rng.chance(0.9) else [names[v], names[u]]
-            rows.append(line(ends + [between(rng, 1, longest)] * weights))
+            rows.append(line(ends + [between(rng, 1, top)] * weights))
         head = [n, len(rows)] + [between(rng, 1, 3)] * coupons
         if within:
-            unit = (longest // 3 if weights else 1) + (longest // 4 if tolls else 0)
+            unit = (top // 3 if weights else 1) + (top // 4 if tolls else 0)
             head.append(between(rng, 1, max(2, unit * rng.pick((3, 6, 12)))))
-        return page(line(head), *[line(integers(rng, n, 0, longest // 2))] * tolls, *rows)
+        return page(line(head), *[line(integers(rng, n, 0, top // 2))] * tolls, *rows)
 
     head = ["n", "m", *["K"] * coupons, *["L"] * within]
     return Problem(

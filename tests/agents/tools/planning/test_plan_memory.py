@@ -7,6 +7,7 @@ import torch
 from families import checkpoint
 from random_models import random_model
 from transformers import (
+    GPT2Config,
     LlamaConfig,
     LlamaForCausalLM,
     PretrainedConfig,
@@ -17,6 +18,8 @@ from transformers import (
 )
 
 from rlanything_agents.config import RunConfig
+from rlanything_agents.config.trainer import TrainerConfig
+from rlanything_agents.engines.transformers import TOKENS
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.small import word_tokenizer
 from rlanything_agents.tools.doctor.machine import human
@@ -194,6 +197,21 @@ def test_an_engine_with_its_share_of_a_gpu(model: dict[str, Any], monkeypatch: p
     assert found["policy writes"].parts["weights"] == planned(run(model))[0].shape.parameters
     servers = {"kind": "vllm_server", "policy": {"base_url": "http://gpu:8000/v1", "model": "m"}}
     assert "policy writes" not in rows(run(model, engine=servers)), "it is on another machine"
+    vllm, served = (rows(run(model, engine=engine))["policy learns"].parts for engine in ({"kind": "vllm"}, servers))
+    assert served["other model"] == vllm["other model"], "its optimizer rests in the host's memory with both"
+
+
+def test_a_batch_of_this_process_has_an_end(model: dict[str, Any]) -> None:
+    found = rows(run(model, rollout={"tasks": 64, "rollouts": 32}))
+    shape = planned(run(model))[0].shape
+    assert found["policy writes"].parts["cache"] == shape.cached * 2 * TOKENS
+
+
+def test_maps_of_gpt2_and_the_roots_of_adamw() -> None:
+    gpt2 = GPT2Config(n_embd=48, n_layer=2, n_head=4, vocab_size=101)
+    assert sum(a * b for a, b in shape_of(gpt2).linear) == 2 * 12 * 48**2
+    wide = planned(run({"hidden_size": 512, "layers": 4}))[0]
+    assert wide.learns(TrainerConfig(micro_batch_tokens=1), 0, None).parts["micro-batch"] >= 4 * wide.learning
 
 
 def test_a_size_that_nobody_knows(tmp_path: Any) -> None:
