@@ -218,9 +218,7 @@ def phases(config: RunConfig, models: list[Planned]) -> Iterator[Phase]:
     limit = available()
     yield from (model.writes(config, limit) for model in models if config.engine.server(model.role) is None)
     base = sum(model.weights for model in models if model.shared)  # in memory once
-    waits = (
-        config.engine.kind.startswith("vllm") and launched().strategy != "fsdp"
-    )  # an optimizer rests in the host's memory
+    waits = config.engine.kind.startswith("vllm") and launched().strategy != "fsdp"  # an optimizer, on the host
     for model in models:
         others = [other for other in models if other is not model and other.trainer]
         if model.trainer is not None:
