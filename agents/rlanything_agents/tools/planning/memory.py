@@ -173,8 +173,8 @@ class Planned:
         if config.engine.kind == "vllm":
             many, cards = 1, config.engine.tensor_parallel_size
             limit = limit and limit * config.engine.gpu_memory_utilization
-        at_once = min(many * self.longest, TOKENS if config.engine.kind == "transformers" else math.inf)
-        cache = float(self.shape.cached * self.width * at_once)
+        most = 2 * TOKENS if config.engine.kind == "transformers" else math.inf  # a batch, and the one that is kept
+        cache = float(self.shape.cached * self.width * min(many * self.longest, most))
         parts = {"weights": self.weights / cards, "cache": cache / cards}
         seen = f", {self.seen:,} of {self.screens} screens" if self.seen else ""
         return Phase(f"{self.role} writes", parts, limit, f"{many} sequences of {self.longest:,} tokens{seen}")

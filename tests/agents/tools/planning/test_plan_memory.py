@@ -204,7 +204,7 @@ def test_an_engine_with_its_share_of_a_gpu(model: dict[str, Any], monkeypatch: p
 def test_a_batch_of_this_process_has_an_end(model: dict[str, Any]) -> None:
     found = rows(run(model, rollout={"tasks": 64, "rollouts": 32}))
     shape = planned(run(model))[0].shape
-    assert found["policy writes"].parts["cache"] == shape.cached * 2 * TOKENS
+    assert found["policy writes"].parts["cache"] == shape.cached * 2 * 2 * TOKENS
 
 
 def test_maps_of_gpt2_and_the_roots_of_adamw() -> None:
