@@ -132,7 +132,7 @@ def load_base(
     if settings is not None:
         _check(config, settings)
     check_attention(config.checkpoint, config.attention)
-    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans each new length: a decoding step took 99 ms for 26
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans each new length: a step took 99 ms, not 26
     device = "cuda" if torch.cuda.is_available() and not on_host else "cpu"
     options: dict[str, Any] = {} if config.attention == "auto" else {"attn_implementation": config.attention}
     if config.quantization is not None:

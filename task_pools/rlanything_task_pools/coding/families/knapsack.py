@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rlanything_task_pools.coding.families.base import Family, Knob, Level, Problem
 from rlanything_task_pools.coding.inputs import Input, Line, Lines
-from rlanything_task_pools.coding.parts import either, when
+from rlanything_task_pools.coding.parts import either, swap, when
 from rlanything_task_pools.coding.source import fill
 from rlanything_task_pools.coding.statements import Setting, tell
 from rlanything_task_pools.rng_stream import RngStream
@@ -147,7 +147,7 @@ def make(rng: RngStream, levels: Mapping[str, Level]) -> Problem:
     if limited:
         mutants.append(solve(capped=False))
     if ask == "ways" and supply == "unlimited" and bound > 15 and not limited:
-        mutants.append(solve().replace(f" % {MODULUS}", ""))
+        mutants.append(swap(solve(), f" % {MODULUS}", ""))
     if ask == "fewest":
         mutants.append(solve(none="0"))
     exact = "one[0] == 0" if ask != "value" else "one[0] >= 0"

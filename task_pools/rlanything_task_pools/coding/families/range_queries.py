@@ -104,10 +104,8 @@ def _make(rng: RngStream, knobs: Mapping[str, Any]) -> Problem:
         )
 
     reference = program(REFERENCE, 2, "for s in part:\n    ")
-    slips = {
-        **{"add": ("+=", "="), "set": ("=", "+="), "flip": ("-value[s]", "-abs(value[s])"), "cap": ("min", "max")},
-        **{"sum": (" * width[s]", ""), "max": ("max(", "max(0, *("), "many": (">=", ">"), "runs": ("part[1:]", "part")},
-    }
+    slips = {"add": ("+=", "="), "set": ("=", "+="), "flip": ("-value[s]", "-abs(value[s])"), "cap": ("min", "max")}
+    slips |= {"sum": (" * width[s]", ""), "max": ("max(", "max(0, *("), "many": (">=", ">"), "runs": ("[1:]", "")}
     names, table = [*updates, *queries], UPDATES | QUERIES
     mutants = [swap(reference, "int(r) + 1", "max(int(l) + 1, int(r))")]
     for name in names:
