@@ -4,7 +4,6 @@ It holds what a pool's logs do not: which task a group in play has, and the outc
 group leaves it and goes to the pool as one record.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -54,10 +53,10 @@ class OpenGroups(PoolFile):
     """
 
     def __init__(self, pool: TaskPool) -> None:
-        path = os.fspath(pool.path)
-        super().__init__(path if path == _IN_MEMORY else f"{path}.groups")
+        super().__init__(pool.path if str(pool.path) == _IN_MEMORY else f"{pool.path}.groups")
         self._pool = pool
-        self._db.execute("PRAGMA journal_mode = WAL")
+        with pool._transaction():  # one process at a time: SQLite does not wait for the lock that this needs
+            self._db.execute("PRAGMA journal_mode = WAL")
         with self._transaction() as db:
             for statement in _TABLES:
                 db.execute(statement)

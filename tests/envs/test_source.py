@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import shutil
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from rlanything_envs.curriculum import CurriculumSource, Request, Rewriting
+from rlanything_envs.curriculum.open_groups import OpenGroups
 from rlanything_envs.errors import SettingError
 from rlanything_task_pools import PoolError, TaskPool
 
@@ -217,6 +219,25 @@ def test_processes_share_groups(path: Path) -> None:
         assert sorted(sorted(numbers) for numbers in steps.values()) == [list(range(k, 40, 5)) for k in range(5)]
         tasks = {record.batch: record.task_id for record in pool.outcomes()}
         assert len(set(tasks.values())) == 5
+
+
+def test_processes_that_begin_at_once_wait_for_each_other(path: Path, tmp_path: Path) -> None:
+    begun = multiprocessing.get_context("fork").Barrier(4)
+
+    def begin(folder: Path) -> None:
+        with TaskPool.open(folder / path.name) as pool:
+            begun.wait(10)
+            OpenGroups(pool).close()
+
+    for k in range(30):
+        (folder := tmp_path / str(k)).mkdir()
+        shutil.copy(path, folder)
+        processes = [multiprocessing.get_context("fork").Process(target=begin, args=(folder,)) for _ in range(4)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(20)
+        assert [process.exitcode for process in processes] == [0] * 4
 
 
 def test_groups_that_were_never_complete_are_forgotten(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
