@@ -113,9 +113,7 @@ class Conversation:
             task = Task.from_json(task)
         observation, info = self.env.reset(seed=seed, options=None if task is None else {"task": task})
         turn = self._turn(observation, 0.0, False, False, info, first=True)
-        if not self.manual:
-            return turn
-        return replace(turn, text=f"{self.manual}\n\n{turn.text}".rstrip())
+        return replace(turn, text=f"{self.manual}\n\n{turn.text}".rstrip()) if self.manual else turn
 
     def answer(self, text: str) -> Turn:
         """Send the agent's answer and return the next message.

@@ -113,7 +113,7 @@ class _Block:
         torch.set_num_threads(config.threads)
         self.config, self.settings = config, settings
         self.parts = RunParts.assemble(config, RunFolder(folder), Reporter())
-        self.parts.learners.policy.load(weights_of(RunFolder(judges[WARM])) / "policy")
+        self.parts.learners.policy.load_weights(weights_of(RunFolder(judges[WARM])) / "policy")
         self.tasks = self.parts.train_tasks("pool", config.curriculum.pool_size)
         self.payloads = {task.id: task.payload for task in self.tasks}
         self.trainer = PlainTrainer(self.parts.learners.policy.model, config.policy_trainer)

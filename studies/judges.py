@@ -54,7 +54,7 @@ def model_judge(parts: RunParts, run: Path, votes: int) -> Judge:
     reward_model = get_step_supervision(parts.config.domain).reviewer(parts.config, parts.judge_model).judge
 
     def judge(shown: Sequence[Trajectory], seed: int) -> Votes:
-        parts.learners.judge.load(weights)
+        parts.learners.judge.load_weights(weights)
         prompts = [prompt for trajectory in shown for prompt in reward_model.queries(trajectory)]
         if not prompts:
             return [np.zeros((0, votes)) for _ in shown]

@@ -69,7 +69,7 @@ class _Player:
         torch.set_num_threads(config.threads)
         self.config = config
         self.parts = RunParts.assemble(config, RunFolder(folder), Reporter())
-        self.parts.learners.policy.load(weights_of(RunFolder(judges[WARM])) / "policy")
+        self.parts.learners.policy.load_weights(weights_of(RunFolder(judges[WARM])) / "policy")
         supervision = get_step_supervision(config.domain)
         panel = config.evaluation.model_copy(update={"episodes": settings.games})
         self.tasks = panel_tasks(self.parts.domain, panel.panels[0], panel)

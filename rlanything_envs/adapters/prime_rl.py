@@ -80,6 +80,4 @@ def curriculum_sampler(tasks: Any, *, pool: str, rollouts: int = 8, **settings: 
 
 
 def _success(episode: Any) -> bool | None:
-    if not episode.ok:
-        return None
-    return any(bool(trace.metrics.get("success")) for trace in episode.traces)
+    return any(bool(trace.metrics.get("success")) for trace in episode.traces) if episode.ok else None

@@ -225,9 +225,7 @@ def read_log(path: str | os.PathLike[str]) -> Iterator[Record]:
 
 def usage_of(path: str | os.PathLike[str]) -> Usage:
     """Sum of the usage in a log, for the `Budget` of a resumed run; 0 where there is no file."""
-    if not Path(path).exists():
-        return Usage()
-    return sum((record.usage for record in read_log(path)), Usage())
+    return sum((record.usage for record in read_log(path)), Usage()) if Path(path).exists() else Usage()
 
 
 def redact(value: Any, secrets: Iterable[str] = ()) -> Any:

@@ -54,9 +54,7 @@ def changed(before: Pixels, after: Pixels) -> float:
     Args:
         before, after: uint8, shape (height, width, 3).
     """
-    if before.shape != after.shape:
-        return 1.0
-    return float(np.count_nonzero(before != after)) / max(1, before.size)
+    return 1.0 if before.shape != after.shape else float(np.count_nonzero(before != after)) / max(1, before.size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,4 @@ class Version:
         """State of the version."""
         if self.proposed is None:
             return "root"
-        if self.decided is None:
-            return "pending"
-        return "accepted" if self.decided.kind == "accepted" else "rejected"
+        return "pending" if self.decided is None else "accepted" if self.decided.kind == "accepted" else "rejected"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rlanything_agents.runs.manifest import damage, seal
 from rlanything_agents.runs.storage import RunFolderError, storing, sync_folder
+from rlanything_agents.training.update import OPTIMIZER
 
 __all__ = ["Checkpoints"]
 
@@ -58,13 +59,15 @@ class Checkpoints:
 
     def final(self) -> Path | None:
         """Folder of the newest checkpoint, without falling back on an older one; None where there is no checkpoint.
+        Optimizer state need not be there.
 
         Raises:
             RunFolderError: The newest checkpoint is damaged.
         """
         stored = self.stored()
-        if stored and (wrong := damage(stored[0][1])):
-            file, what = next(iter(wrong.items()))
+        wrong = damage(stored[0][1]) if stored else {}
+        if needed := [file for file in wrong if OPTIMIZER not in Path(file).parts]:
+            file, what = needed[0], wrong[needed[0]]
             raise RunFolderError(
                 f"{stored[0][1] / file} is damaged: {what}; start its run again: it mends the checkpoint"
             )

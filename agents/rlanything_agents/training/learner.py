@@ -98,10 +98,18 @@ class Learner:
         Raises:
             CheckpointError: The folder holds no model, another model, or a broken file.
         """
-        load_weights(self.model, folder)
-        self.version += 1
+        self.load_weights(folder)
         self.trainer.load(folder / OPTIMIZER)
         self._awake = True
+
+    def load_weights(self, folder: Path) -> None:
+        """Take the weights of a folder of `save` alone, which need no optimizer state to be there.
+
+        Raises:
+            CheckpointError: The folder holds no model, another model, or a broken file.
+        """
+        load_weights(self.model, folder)
+        self.version += 1
 
     def hand_over(self, engine: TextGenerator) -> None:
         """Hand the current weights to an engine.

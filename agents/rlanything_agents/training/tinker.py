@@ -80,6 +80,10 @@ class TinkerLearner(Learner):
         self.trainer.load(folder)
         self.version += 1
 
+    def load_weights(self, folder: Path) -> None:
+        """As `load`: the service keeps both together."""
+        self.load(folder)
+
     def imitate(self, rows: Sequence[Row], **settings: Any) -> list[float]:
         """See `TinkerTrainer.imitate`."""
         self.version += 1

@@ -114,9 +114,7 @@ def likeness(one: str, other: str) -> float:
     """Share of two texts that is a common subsequence, in [0, 1]."""
     if one == other:
         return 1.0
-    if len(one) * len(other) > _PAIRS:
-        return 0.0
-    return float(library("rapidfuzz.fuzz").ratio(one, other)) / 100
+    return 0.0 if len(one) * len(other) > _PAIRS else float(library("rapidfuzz.fuzz").ratio(one, other)) / 100
 
 
 def line_likeness(one: Sequence[str], other: Sequence[str]) -> float:

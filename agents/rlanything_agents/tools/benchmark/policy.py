@@ -65,7 +65,7 @@ class RunAgent(Lockstep):
             if (weights := folder.warm_weights() if warm else folder.final_weights()) is None:
                 raise BenchmarkError(f"{self.name} has no final weights: let the run come to its end")
             if (weights / "policy").is_dir():  # a checkpoint without lessons begins as published
-                self.learners.policy.load(weights / "policy")
+                self.learners.policy.load_weights(weights / "policy")
             self.sees = self.learners.actor.renderer.template.images is not None
         except (OSError, ValidationError, CheckpointError, RunFolderError, RuntimeError) as error:
             raise BenchmarkError(f"{self.name} holds no run that can be played: {error}") from error

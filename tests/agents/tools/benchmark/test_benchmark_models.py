@@ -4,11 +4,13 @@ import gzip
 import io
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from benchmark_parts import timeless
 from random_models import random_model
 from rich.console import Console
@@ -278,6 +280,17 @@ def test_a_run_plays_at_its_own_temperature_or_at_another(run: Path, games: Pane
         assert (len(courses) == 4) == (temperature == 0), "both episodes of a task are the same when greedy"
     with pytest.raises(BenchmarkError, match="as it was trained: leave out --max-tokens"):
         RunAgent(str(run), ChatSettings(max_tokens=5))
+
+
+def test_a_policy_needs_no_optimizer_state_to_play(run: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(run, tmp_path / "copy"))
+    for role in ("policy", "judge"):
+        shutil.rmtree(copy / "checkpoints" / "0001" / role / "optimizer")
+    played, whole = (RunAgent(str(path), ChatSettings()).learners.policy.model for path in (copy, run))
+    assert all(map(torch.equal, played.state_dict().values(), whole.state_dict().values()))
+    (copy / "checkpoints" / "0001" / "policy" / "model.safetensors").write_bytes(b"broken")
+    with pytest.raises(BenchmarkError, match=r"model.safetensors is damaged: it has \d+ bytes"):
+        RunAgent(str(copy), ChatSettings())
 
 
 def test_the_policy_that_the_loop_began_with_plays_too(run: Path, games: Panel, tmp_path: Path) -> None:

@@ -229,9 +229,7 @@ def _yellow_distance(file: File) -> float | None:
     """Distance of the centre of all yellow pixels to the middle, in pixels; None without yellow."""
     red, green, blue = (pixels(image(file), "RGB")[..., channel].astype(np.int16) for channel in range(3))
     mask = (np.minimum(red, green) > 150) & (blue < 100)
-    if not mask.any():
-        return None
-    return math.hypot(*(_centroid(mask, axis) - mask.shape[axis] / 2 for axis in (0, 1)))
+    return None if not mask.any() else math.hypot(*(_centroid(mask, axis) - mask.shape[axis] / 2 for axis in (0, 1)))
 
 
 @metric

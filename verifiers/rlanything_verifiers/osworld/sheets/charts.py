@@ -10,9 +10,7 @@ __all__ = ["CHART_PROPERTIES", "read"]
 
 def _title(title: Any) -> str | None:
     rich = title and title.tx and title.tx.rich
-    if not rich:
-        return None
-    return "".join(run.t or "" for paragraph in rich.p for run in paragraph.r or [])
+    return None if not rich else "".join(run.t or "" for paragraph in rich.p for run in paragraph.r or [])
 
 
 def _axis(name: str) -> Callable[[Any], str | None]:
