@@ -95,8 +95,7 @@ def _difference_table(results: pd.DataFrame) -> Table:
         every = all(mean > 0 for mean in means) or all(mean < 0 for mean in means)
         clear = pooled.low is not None and pooled.high is not None and (pooled.low > 0 or pooled.high < 0)
         text = _text(pooled, signed=True) + ("*" if clear and every else "")
-        if len(means) >= MIN_SEEDS:
-            over = estimate(means)
+        if (over := estimate(means)).low is not None:
             text += f" ({over.low:+.3f} to {over.high:+.3f})"
         return text
 

@@ -31,7 +31,7 @@ SEED = 20_260_202
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over seeds; ``low`` and ``high`` are None where there are too few seeds for an interval."""
+    """A mean over seeds; ``low`` and ``high`` are None where the seeds are too few for an interval, or equal."""
 
     mean: float
     low: float | None
@@ -64,10 +64,8 @@ def estimate(values: Sequence[float]) -> Estimate:
         raise ValueError("no seed has this number")
     sample = np.asarray(values, dtype=np.float64)
     mean = float(sample.mean())
-    if len(sample) < MIN_SEEDS:
+    if len(sample) < MIN_SEEDS or np.ptp(sample) < 1e-12:  # equal seeds do not show how far others may be
         return Estimate(mean, None, None, len(sample))
-    if np.ptp(sample) < 1e-12:  # no spread to resample
-        return Estimate(mean, mean, mean, len(sample))
     low, high = _studentised(sample) if len(sample) >= ENOUGH else _student(sample)
     if not np.isfinite([low, high]).all():  # most seeds are equal, and so are the values of many resamples
         low, high = _student(sample)

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 from typing import Any, Literal, get_args
 
 from rlanything_task_pools.alfworld.difficulty import difficulty, need, reachable
@@ -70,6 +71,10 @@ class Knobs:
         _among("kinds", self.kinds, GOAL_KINDS)
         _among("rooms", self.rooms, tuple(ROOM_BASE))
         _among("scenes", (self.scenes,), get_args(Scenes))
+        for name in ("min_plan", "max_plan", "copies"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) and (name, value) != ("copies", None):
+                raise KnobError(f"{name} = {value!r:.80}: give a whole number")
         if not 1 <= self.min_plan <= self.max_plan:
             raise KnobError(f"plan length from {self.min_plan} to {self.max_plan}: need 1 <= min_plan <= max_plan")
         if self.copies is not None and not 1 <= self.copies <= MAX_COPIES:
@@ -87,11 +92,11 @@ class Knobs:
 
 
 def _among(name: str, values: Collection[str], known: tuple[str, ...]) -> None:
-    if isinstance(values, str) or not values:
+    if not values:
         raise KnobError(f"{name} = {values!r}: give one or more of {', '.join(known)}")
     for value in values:
         if value not in known:
-            raise KnobError(f"{name}: {value!r} is unknown; choose from {', '.join(known)}")
+            raise KnobError(f"{name}: {value!r:.80} is unknown; choose from {', '.join(known)}")
 
 
 def make_knobs(**knobs: Any) -> Knobs:
@@ -100,7 +105,7 @@ def make_knobs(**knobs: Any) -> Knobs:
     Raises:
         KnobError: A knob is unknown, or its value is out of range.
     """
-    return read_knobs(Knobs, knobs)
+    return read_knobs(Knobs, knobs, names=("kinds", "rooms"))
 
 
 def scene_numbers(split: Split, room: str, scenes: Scenes = "procedural") -> list[int]:

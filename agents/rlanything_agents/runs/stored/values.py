@@ -48,9 +48,7 @@ def number(value: object) -> float | None:
 
 def integer(value: object, default: int = 0) -> int:
     """The value, if it is an integer of at most 15 digits, which JavaScript represents exactly; else the default."""
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 10**15:
-        return default
-    return value
+    return default if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 10**15 else value
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -80,7 +80,7 @@ def table_line(cells: Sequence[str], longest: int = 400) -> str:
 
 def plain_command(command: str) -> str:
     """A command line without the options that change no number: where results go, and how many workers play."""
-    return re.sub(r" --(json|row|restart|out[= ]\S+|workers[= ]\S+)", "", command)
+    return re.sub(r" --(json|row|restart|(out|workers)[= ]('[^']*'|\S)+)", "", command)
 
 
 def success_text(row: Mapping[str, Any]) -> str:

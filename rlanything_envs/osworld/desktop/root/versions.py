@@ -29,9 +29,7 @@ def _part(text: str) -> tuple[Any, ...]:
 
 
 def _weight(character: str) -> int:
-    if character == "~":
-        return -1
-    return ord(character) if character.isalpha() else ord(character) + 0x110000
+    return -1 if character == "~" else ord(character) if character.isalpha() else ord(character) + 0x110000
 
 
 def _number(digits: str) -> tuple[int, str]:

@@ -12,6 +12,7 @@ from click.testing import Result
 from scripted_service import status
 from typer.testing import CliRunner
 
+from rlanything_agents.tools.benchmark.report import plain_command
 from rlanything_agents.tools.cli import app
 from rlanything_task_pools.panel import Panel
 
@@ -56,6 +57,7 @@ def test_from_two_benchmarks_to_their_comparison(invoke: Invoke) -> None:
     header = next(line for line in page if line.startswith("| agent"))
     assert len(cells) == len(header.strip("|").split("|"))
     assert "--row" not in cells[-1]
+    assert plain_command("benchmark --out 'my runs/a'\"'\"'s' --workers=2 --row --seed 1") == "benchmark --seed 1"
     assert json.loads(invoke("compare", out, "short", "--json").stdout)["mcnemar"] == {"gained": 0, "lost": 2, "p": 0.5}
 
 

@@ -49,9 +49,7 @@ def _fill_color(cell: Any, source: Any) -> Any:
     fill = source.fill
     if source is not cell:  # a conditional format keeps the colour of a solid fill in the other place
         return fill and (_color(fill.bgColor) if fill.bgColor.type else _color(fill.fgColor))
-    if fill.tagname != "patternFill":
-        return None
-    return _color(fill.fgColor) if fill.fill_type else "00000000"
+    return None if fill.tagname != "patternFill" else _color(fill.fgColor) if fill.fill_type else "00000000"
 
 
 def _fill_type(cell: Any, source: Any) -> Any:
