@@ -14,7 +14,7 @@ MOST_IMPORTANCE = 3.0
 """Largest factor of ``importance_sampling_mode``: TRL's default of ``vllm_importance_sampling_clip_max``."""
 MOST_SAMPLER_RATIO = 20.0
 """Largest factor between a token's probabilities by sampler and trainer at the first update of a run, beyond which it
-stops before a weight changes. Rounding reached 1.64 in bfloat16 (docs/howto/losses.md) and may reach more in a large
+stops before a weight changes. Rounding reached 2.08 in bfloat16 (docs/howto/losses.md) and may reach more in a large
 model; a sampler and a trainer that normalised over different sets of tokens, 8,771."""
 
 
