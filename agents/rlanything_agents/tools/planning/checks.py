@@ -158,9 +158,8 @@ def _model(config: RunConfig, key: str, model: AnyModel) -> Iterator[Finding]:
 
     if config.engine.kind == "tinker":
         rank = model.lora.rank if model.lora else 0
-        yield Finding(
-            key, True, f"an adapter of rank {rank} on {model.checkpoint} at the service; its tokenizer is read here"
-        )
+        message = f"an adapter of rank {rank} on {model.checkpoint} at the service; its tokenizer is read here"
+        yield Finding(key, True, message)
         return
     try:
         check_attention(model.checkpoint, model.attention)
@@ -205,7 +204,7 @@ def _memory(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
             )
             remedy = "a lower `context`, or as many tokens; `checkpointing: true` keeps fewer activations"
             yield Finding(f"{model.role}_trainer.micro_batch_tokens", None, message, remedy)
-    handed = [model.handed for model in models] if config.engine.kind.startswith("vllm") else []
+    handed = [model.handed for model in models if model.asked and config.engine.kind.startswith("vllm")]
     transit = sum(handed) + (max(handed, default=0.0) if launched().strategy == "fsdp" else 0.0)
     inside = fits_in_memory(transit)
     if handed:

@@ -3,12 +3,11 @@
 Updates hold parameters, gradients summed in float32 and AdamW's state, whole or divided among the processes (ZeRO stage
 3, FSDP; Rajbhandari et al. 2019, arXiv 1910.02054, section 3.1): 2 + 4 + 12 bytes per parameter in bfloat16, with fp32
 master weights, and 4 + 4 + 8 in float32 or in shards, which are the master weights themselves. The activations and
-logits of a micro-batch, and the other model, come on top.
+logits of a micro-batch, and the other model, come on top. AdamW's state stays on the card, or beside vLLM on the host.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,11 +68,6 @@ class Shape(NamedTuple):
     def adapter_parameters(self, rank: int) -> int:
         """Parameters of low-rank adapters on all linear maps of the blocks (arXiv 2106.09685, section 4.1)."""
         return sum(rank * (a + b) for a, b in self.linear)
-
-    @staticmethod
-    def optimizer_bytes(width: int, learning: int) -> float:
-        """Bytes of AdamW's two moments, and of master weights of two-byte weights, for so many parameters."""
-        return (8 if width == 4 else 12) * learning
 
     def activation_bytes(self, tokens: int, width: int) -> float:
         """Bytes that the blocks keep for the backward pass: inputs and outputs of linear maps, and a quarter more for
@@ -146,12 +140,14 @@ class Planned:
     def __init__(self, config: RunConfig, role: str, model: AnyModel, trainer: TrainerConfig | None) -> None:
         own = model if isinstance(model, CheckpointConfig) else None
         self.role, self.trainer, self.shape = role, trainer, shape_of(_settings(config, model))
+        self.asked = role == "policy" or config.queries_judge
         self.width = 2 if own and precision_of(own.dtype) == "bfloat16" else 4
         self.adapters = self.shape.adapter_parameters(own.lora.rank) if own and own.lora else None
         self.quantized = own is not None and own.quantization is not None
         self.shared = role == "judge" and isinstance(config.reward_model, SharedConfig)
         four = sum(a * b for a, b in self.shape.linear) if self.quantized else 0
-        self.weights = FOUR_BITS * four + self.width * (self.shape.parameters - four)
+        self.base = FOUR_BITS * four + self.width * (self.shape.parameters - four)
+        self.weights = self.base + 4 * (self.adapters or 0)
         self.frozen = self.shape.tower.parameters if own and own.freeze_vision else 0
         self.screens = _screens(config, role) if self.shape.tower.parameters else 0
         self.seen = self.screens * _screen_tokens(config) if self.screens else 0
@@ -160,39 +156,47 @@ class Planned:
         self.context = context if own else self.longest
         self.stepped = self.width if self.adapters is None else 4
         self.learning = self.shape.parameters - self.frozen if self.adapters is None else self.adapters
-        self.optimizer = self.shape.optimizer_bytes(self.stepped, self.learning) if trainer else 0.0
-        self.handed = self.weights if self.adapters is None else 4 * self.adapters
+        self.optimizer = (8 if self.stepped == 4 else 12) * self.learning if trainer else 0
+        self.handed = self.base if self.adapters is None else 4 * self.adapters
         self.stored = self.optimizer + self.handed
 
-    def writes(self, config: RunConfig, limit: float | None) -> Phase:
-        """Generation: of all sequences at once, or of one in an engine that lets others wait."""
+    def writes(self, config: RunConfig, optimizer: float, other: float, limit: float | None) -> Phase:
+        """Generation, with so many bytes of its own optimizer and of the other model in memory. An engine of vLLM has a
+        share of the card to itself, and needs room for one sequence.
+        """
         from rlanything_agents.engines.transformers import TOKENS
 
-        played, cards = config.rollout.tasks * config.rollout.rollouts, 1
-        many = played if self.role == "policy" else config.judge.votes
-        if config.engine.kind == "vllm":
-            many, cards = 1, config.engine.tensor_parallel_size
-            limit = limit and limit * config.engine.gpu_memory_utilization
-        most = 2 * TOKENS if config.engine.kind == "transformers" else math.inf  # a batch, and the one that is kept
-        cache = float(self.shape.cached * self.width * min(many * self.longest, most))
-        parts = {"weights": self.weights / cards, "cache": cache / cards}
+        rollout, engine, samples, batches, cards = config.rollout, config.engine, 1, 1, 1
+        many = rollout.tasks * rollout.rollouts
+        if engine.kind == "vllm":  # the others wait
+            many, optimizer, other, cards = 1, 0.0, 0.0, engine.tensor_parallel_size
+            limit = limit and limit * engine.gpu_memory_utilization
+        elif self.role == "judge":  # unit tests of each task, or votes on each step
+            samples = config.judge.votes
+            many = samples * (rollout.tasks if config.domain == "coding" else many * rollout.max_steps)
+        else:  # beside the batch under way one is kept for the next turn, but none with screens
+            many, batches = min(many, rollout.environments or many), 1 if self.seen else 2
+        tokens = min(many * self.longest, batches * max(TOKENS, samples * self.longest))
+        cache = float(self.shape.cached * self.width * tokens)
+        parts = {"weights": self.weights / cards, "cache": cache / cards, "optimizer": optimizer, "other model": other}
+        note = f"{f'{many:,} sequences' if many > 1 else 'a sequence'} of {self.longest:,} tokens"
+        if tokens < many * self.longest:
+            note = f"{('a batch', 'two batches')[batches - 1]} of {tokens // batches:,} tokens, from {note}"
         seen = f", {self.seen:,} of {self.screens} screens" if self.seen else ""
-        return Phase(f"{self.role} writes", parts, limit, f"{many} sequences of {self.longest:,} tokens{seen}")
+        return Phase(f"{self.role} writes", parts, limit, note + seen)
 
     def learns(self, trainer: TrainerConfig, other: float, limit: float | None, tokens: int = 0) -> Phase:
         """An update, with so many bytes of the other model in memory, and a row of so many tokens at least."""
         shape, launch, tokens = self.shape, launched(), max(tokens, self.longest, trainer.micro_batch_tokens)
         cards = launch.size if launch.strategy == "fsdp" else 1
-        stepped, here = (4 if cards > 1 else self.stepped), 0 if launch.offload else 1
-        learning = self.learning
-        state = shape.optimizer_bytes(stepped, learning)
-        frozen = self.width * self.frozen if self.adapters is None else self.weights
+        stepped, here, learning = (4 if cards > 1 else self.stepped), 0 if launch.offload else 1, self.learning
+        frozen = self.width * self.frozen if self.adapters is None else self.base
         images = self.seen * max(1, tokens // self.longest)
         kept = shape.activation_bytes(tokens, self.width) / (shape.layers if trainer.checkpointing else 1)
         parts = {
             "weights": here * (stepped * learning + frozen) / cards,
             "gradients": 4 * learning / cards,
-            "optimizer": here * state / cards,
+            "optimizer": here * (8 * learning if cards > 1 else self.optimizer) / cards,
             "micro-batch": max(kept + 2 * 4 * tokens * shape.vocabulary, 4 * learning / cards),  # or AdamW's roots
             "images": shape.tower.image_bytes(images, self.width, not (self.frozen or trainer.checkpointing)),
             "other model": other / cards,
@@ -204,26 +208,30 @@ class Planned:
 
 
 def planned(config: RunConfig) -> list[Planned]:
-    """The models of a run in this process."""
-    away = config.engine.kind == "tinker"
+    """The models of a run in this process; a checkpoint of a reward model is loaded even if nothing asks it."""
+    away, judge = config.engine.kind == "tinker", config.models["reward_model"]
     models = [] if away else [Planned(config, "policy", config.policy, config.policy_trainer)]
-    if config.queries_judge and not (away and isinstance(config.models["reward_model"], CheckpointConfig)):
-        trainer = config.judge_trainer if config.judge_learns else None
-        models.append(Planned(config, "judge", config.models["reward_model"], trainer))
+    loaded = not away if isinstance(judge, CheckpointConfig) else config.queries_judge
+    if loaded:
+        models.append(Planned(config, "judge", judge, config.judge_trainer if config.judge_learns else None))
     return models
 
 
 def phases(config: RunConfig, models: list[Planned]) -> Iterator[Phase]:
     """Yield the phases in which a model is in this machine's memory, in order."""
-    limit = available()
-    yield from (model.writes(config, limit) for model in models if config.engine.server(model.role) is None)
-    base = sum(model.weights for model in models if model.shared)  # in memory once
-    waits = config.engine.kind.startswith("vllm") and launched().strategy != "fsdp"  # an optimizer, on the host
-    for model in models:
-        others = [other for other in models if other is not model and other.trainer]
+    limit, sharded = available(), launched().strategy == "fsdp"
+    base = sum(model.base for model in models if model.shared)  # in memory once
+    stays = sharded or not config.engine.kind.startswith("vllm")  # an optimizer that does not step; else on the host
+    beside = [  # bytes of the other model; with FSDP one that does not learn stays on the host
+        sum(o.weights - base + stays * o.optimizer for o in models if o is not model and (o.trainer or not sharded))
+        for model in models
+    ]
+    for model, other in zip(models, beside, strict=True):
+        if model.asked and config.engine.server(model.role) is None:
+            yield model.writes(config, stays * model.optimizer, other, limit)
+    for model, other in zip(models, beside, strict=True):
         if model.trainer is not None:
-            rest = sum(other.weights - base + other.optimizer * (not waits) for other in others)
-            yield model.learns(model.trainer, rest, limit)
+            yield model.learns(model.trainer, other, limit)
 
 
 def _settings(config: RunConfig, model: AnyModel) -> PretrainedConfig:
@@ -275,5 +283,4 @@ def available() -> float | None:
 
     if torch.cuda.is_available():
         return float(torch.cuda.mem_get_info()[1])
-    memory = memory_of_machine()
-    return None if memory is None else float(memory[0])
+    return float(memory[0]) if (memory := memory_of_machine()) else None

@@ -83,16 +83,10 @@ def _every_second() -> Hook:
 
     class EverySecond(Hook):
         def judged(self, groups: list[Any], iteration: int) -> list[Any]:
-            return [
-                replace(
-                    group,
-                    trajectories=[
-                        t if t.outcome is None else replace(t, outcome=1 - 2 * (number % 2))
-                        for number, t in enumerate(group.trajectories)
-                    ],
-                )
-                for group in groups
-            ]
+            def ended(number: int, t: Any) -> Any:
+                return t if t.outcome is None else replace(t, outcome=1 - 2 * (number % 2))
+
+            return [replace(g, trajectories=[ended(*one) for one in enumerate(g.trajectories)]) for g in groups]
 
     return EverySecond()
 

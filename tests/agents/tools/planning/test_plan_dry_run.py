@@ -180,8 +180,9 @@ def test_models_that_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(memory, "available", lambda: 1e6)
     code, tree = checked(file(tmp_path), tmp_path / "runs")
     assert code == 1
-    assert set(broken(tree)) == {"memory: policy learns", "memory: judge learns"}
+    assert set(broken(tree)) == {"memory: judge writes", "memory: policy learns", "memory: judge learns"}
     assert "optimizer" in broken(tree)["memory: policy learns"]
+    assert re.search(r"cache .*, optimizer .*, other model .*; \d+ sequences of", broken(tree)["memory: judge writes"])
 
 
 def test_a_model_on_the_hub_is_no_obstacle(tmp_path: Path) -> None:

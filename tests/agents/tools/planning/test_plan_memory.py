@@ -1,5 +1,7 @@
 """Bytes of models, updates and generation: against real models, published counts and numbers worked out by hand."""
 
+import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +24,12 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.transformers import TOKENS
 from rlanything_agents.models.checkpoint import CheckpointError
 from rlanything_agents.models.small import word_tokenizer
+from rlanything_agents.runs.learners import Learners
 from rlanything_agents.tools.doctor.machine import human
 from rlanything_agents.tools.planning import memory
 from rlanything_agents.tools.planning.memory import FOUR_BITS, NotEstimated, Phase, phases, planned, shape_of
+from rlanything_agents.training.samples import Sample
+from rlanything_envs.llm.generator import SamplingParams
 
 FAMILIES = {
     "llama": (LlamaConfig, LlamaForCausalLM),
@@ -142,10 +147,15 @@ def test_a_model_made_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         "other model": 12 * n,
     }
     assert policy.stored == 12 * n
+    assert policy.longest == 213 == round(70 + 4 * (9 + 64 / 3) + 64 / 3)
     writes = rows(config)["policy writes"]
-    assert writes.parts == {"weights": 4 * n, "cache": 4 * 2 * 8 * 6 * policy.longest}
-    assert policy.longest == round(70 + 4 * (9 + 64 / 3) + 64 / 3)
+    stays = {"weights": 4 * n, "optimizer": 8 * n, "other model": 12 * n}
+    assert writes.parts == {**stays, "cache": 4 * 2 * 8 * 6 * 213}
+    assert writes.note == "6 sequences of 213 tokens"
     assert (writes.limit, writes.total) == (1e9, sum(writes.parts.values()))
+    votes = rows(config)["judge writes"]
+    assert votes.parts == {**stays, "cache": 4 * 2 * 8 * (3 * 6 * 4) * 213}, "three votes on four steps of six episodes"
+    assert votes.note == "72 sequences of 213 tokens"
 
 
 @pytest.fixture
@@ -160,8 +170,46 @@ def test_a_base_of_both_models_counts_once(model: dict[str, Any]) -> None:
     shape = planned(run(low))[0].shape
     adapters = shape.adapter_parameters(8)
     assert shared["policy learns"].parts["weights"] == 2 * shape.parameters + 4 * adapters
-    for name in ("policy learns", "judge learns"):
+    for name in ("policy learns", "judge learns", "policy writes", "judge writes"):
+        assert shared[name].parts["other model"] == (4 + 8) * adapters, "in float32, with their moments"
         assert apart[name].parts["other model"] - shared[name].parts["other model"] == 2 * shape.parameters
+
+
+@pytest.mark.parametrize("lora", [None, {"rank": 8}])
+def test_a_run_holds_what_the_plan_says_while_a_model_writes(
+    model: dict[str, Any], lora: dict[str, int] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights and optimizer states after an update of both models; the cache of one is dropped as the other writes."""
+    monkeypatch.setattr("rlanything_agents.training.trainer.MOST_SAMPLER_RATIO", math.inf)
+    config = run({**model, "lora": lora}, {"base": "policy"} if lora else None)
+    both = Learners(config, tmp_path)
+    learners = (both.policy, both.judge)
+    for learner in learners:
+        learner.update([Sample([1], [2, 3], [0.5, 0.5], [1.0, 1.0], [-1.0, -1.0])], 1.0)
+    params, prompt = SamplingParams(2, seed=0, keys=(0,)), [both.actor.renderer.opening("nothing")]
+    both.judge_model.generator.generate(prompt, params)
+    both.actor.engine.generate(prompt, params)
+    policy, judge = both.actor.engine.generator, both.judge_model.generator.generator
+    assert (policy._kept is None, judge._kept is None) == (False, True)
+    weights = {weight.data_ptr(): weight for learner in learners for weight in learner.model.parameters()}
+    assert all(weight.grad is None for weight in weights.values())
+    states = [state for learner in learners for state in learner.trainer._plain_optimizer().state.values()]
+    held = [*weights.values(), *(value for state in states for value in state.values() if value.ndim)]
+    found = rows(config)
+    for name in ("policy writes", "judge writes"):
+        assert found[name].total - found[name].parts["cache"] == sum(one.nbytes for one in held)
+    both.close()
+
+
+def test_a_reward_model_that_learns_nothing_is_in_memory(model: dict[str, Any]) -> None:
+    frozen = rows(run(model, judge={"train": False}))
+    n = planned(run(model))[0].shape.parameters
+    assert list(frozen) == ["policy writes", "judge writes", "policy learns"]
+    assert frozen["policy writes"].parts["other model"] == frozen["policy learns"].parts["other model"] == 2 * n
+    assert (frozen["judge writes"].parts["optimizer"], frozen["judge writes"].parts["other model"]) == (0, 14 * n)
+    unasked = rows(run(model, feedback="recommended"))
+    assert list(unasked) == ["policy writes", "policy learns"]
+    assert {phase.parts["other model"] for phase in unasked.values()} == {2 * n}, "it is loaded all the same"
 
 
 def test_shards_hold_master_weights(model: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,17 +242,33 @@ def test_an_engine_with_its_share_of_a_gpu(model: dict[str, Any], monkeypatch: p
     monkeypatch.setattr(memory, "available", lambda: 80e9)
     found = rows(run(model, engine={"kind": "vllm", "tensor_parallel_size": 2, "gpu_memory_utilization": 0.25}))
     assert found["policy writes"].limit == 20e9
-    assert found["policy writes"].parts["weights"] == planned(run(model))[0].shape.parameters
+    n = planned(run(model))[0].shape.parameters
+    own = {"weights": n, "cache": found["policy writes"].parts["cache"]}
+    assert found["policy writes"].parts == {**own, "optimizer": 0, "other model": 0}, (
+        "the trainers are beside its share"
+    )
+    assert found["policy writes"].note == "a sequence of 2,000 tokens"
     servers = {"kind": "vllm_server", "policy": {"base_url": "http://gpu:8000/v1", "model": "m"}}
-    assert "policy writes" not in rows(run(model, engine=servers)), "it is on another machine"
+    here = rows(run(model, engine=servers))
+    assert "policy writes" not in here, "it is on another machine"
+    assert (here["judge writes"].parts["optimizer"], here["judge writes"].parts["other model"]) == (0, 2 * n)
     vllm, served = (rows(run(model, engine=engine))["policy learns"].parts for engine in ({"kind": "vllm"}, servers))
     assert served["other model"] == vllm["other model"], "its optimizer rests in the host's memory with both"
 
 
 def test_a_batch_of_this_process_has_an_end(model: dict[str, Any]) -> None:
-    found = rows(run(model, rollout={"tasks": 64, "rollouts": 32}))
-    shape = planned(run(model))[0].shape
-    assert found["policy writes"].parts["cache"] == shape.cached * 2 * 2 * TOKENS
+    """2,048 episodes, of which a batch is kept for the next turn; the judge has three votes on 30 steps of each."""
+    many = {"tasks": 64, "rollouts": 32}
+    found = rows(run(model, rollout=many))
+    token = planned(run(model))[0].shape.cached * 2
+    assert found["policy writes"].parts["cache"] == token * 2 * TOKENS
+    assert found["policy writes"].note == "two batches of 131,072 tokens, from 2,048 sequences of 2,000 tokens"
+    assert found["judge writes"].parts["cache"] == token * TOKENS
+    assert found["judge writes"].note == "a batch of 131,072 tokens, from 184,320 sequences of 2,000 tokens"
+    few = rows(run(model, rollout={**many, "environments": 8}))["policy writes"]
+    assert (few.parts["cache"], few.note) == (token * 8 * 2000, "8 sequences of 2,000 tokens")
+    tests = rows(run(model, domain="coding", rollout={"tasks": 4}))["judge writes"]
+    assert tests.note.startswith("12 sequences"), "three unit tests of each task"
 
 
 def test_maps_of_gpt2_and_the_roots_of_adamw() -> None:
