@@ -233,6 +233,4 @@ def parts_of(observation: Any, first: bool = False) -> tuple[Part, ...]:
                 f"an observation of the type {type(observation).__name__} has no text and no screenshot: train an "
                 "agent of other observations on the environment itself"
             )
-    if screen is None:
-        return (text,)
-    return (Image(screen), text) if text else (Image(screen),)
+    return (text,) if screen is None else (Image(screen), text) if text else (Image(screen),)

@@ -55,8 +55,7 @@ class OpenGroups(PoolFile):
     def __init__(self, pool: TaskPool) -> None:
         super().__init__(pool.path if str(pool.path) == _IN_MEMORY else f"{pool.path}.groups")
         self._pool = pool
-        with pool._transaction():  # one process at a time: SQLite does not wait for the lock that this needs
-            self._db.execute("PRAGMA journal_mode = WAL")
+        self._log_ahead()
         with self._transaction() as db:
             for statement in _TABLES:
                 db.execute(statement)

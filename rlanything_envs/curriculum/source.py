@@ -1,7 +1,6 @@
 """`CurriculumSource`: tasks that adapt, for a trainer of any make, which takes them and gives outcomes back."""
 
 import os
-import threading
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from rlanything_envs.curriculum.monitor import CurriculumMonitor
 from rlanything_envs.curriculum.open_groups import Group, OpenGroups
 from rlanything_envs.curriculum.rewrite_request import CritiqueSource
 from rlanything_task_pools import Outcome, TaskPool
+from rlanything_task_pools.file import fork_lock
 
 
 class CurriculumSource(Iterator[Assignment]):
@@ -75,7 +75,7 @@ class CurriculumSource(Iterator[Assignment]):
         self._taken: deque[int] = deque(maxlen=len(self._slots) - 1)
         self._groups: OpenGroups | None = None
         self._monitor = CurriculumMonitor(pool, band=self.curriculum.band)
-        self._lock = threading.RLock()  # taken before the locks of the two files
+        self._lock = fork_lock()  # taken before the locks of the two files
 
     @property
     def pool(self) -> TaskPool:

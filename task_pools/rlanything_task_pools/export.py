@@ -125,7 +125,7 @@ def import_pool(folder: str | os.PathLike[str], path: str | os.PathLike[str], *,
     with read_export(folder, replay=replay) as built:
         built.copy(path)
     pool = TaskPool.open(path)
-    pool._rows("PRAGMA journal_mode = WAL")
+    pool._log_ahead()
     return pool
 
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,10 +13,20 @@ from typing import Any, Self
 from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.schema import APPLICATION_ID, SCHEMA_VERSION
 
-__all__ = ["POOL_FILE", "PoolFile"]
+__all__ = ["GROUPS", "POOL_FILE", "PoolFile", "fork_lock"]
 
 POOL_FILE = "pool.sqlite"
 """Of a pool in the folder of a run."""
+GROUPS = (".groups", ".groups-wal", ".groups-shm")
+"""What follows the name of a pool's file in those of its groups in play."""
+
+_LOCKS: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def fork_lock() -> Any:
+    """A reentrant lock that is free in a child process, unless the thread that forked it holds it."""
+    _LOCKS.add(lock := threading.RLock())
+    return lock
 
 
 class PoolFile:
@@ -30,7 +41,7 @@ class PoolFile:
         """
         self.path = Path(path)
         self._timeout = timeout
-        self._lock = threading.RLock()
+        self._lock = fork_lock()
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
 
@@ -162,15 +173,21 @@ class PoolFile:
             PoolError: There is a file at the path.
         """
         target = Path(path)
-        if target.exists():
-            raise PoolError(f"{target} exists: choose another path for the copy")
         unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
-        unfinished.unlink(missing_ok=True)
-        with self._lock, contextlib.closing(sqlite3.connect(unfinished)) as copy:
-            self._db.backup(copy)
-            # A checkpoint is a single file, without the write-ahead log of a live pool.
-            copy.execute("PRAGMA journal_mode = DELETE")
-        unfinished.replace(target)
+        try:
+            unfinished.unlink(missing_ok=True)
+            with self._lock, contextlib.closing(sqlite3.connect(unfinished)) as copy:
+                self._db.backup(copy)
+                # A checkpoint is a single file, without the write-ahead log of a live pool.
+                copy.execute("PRAGMA journal_mode = DELETE")
+            target.touch(exist_ok=False)  # of several processes one goes on
+            for end in ("-wal", "-shm", *GROUPS):  # left by a killed process, of a pool that was at this path
+                Path(f"{target}{end}").unlink(missing_ok=True)
+            unfinished.replace(target)
+        except FileExistsError:
+            raise PoolError(f"{target} exists: choose another path for the copy") from None
+        finally:
+            unfinished.unlink(missing_ok=True)
         return target
 
     def restore(self, snapshot: str | os.PathLike[str]) -> None:
@@ -180,8 +197,22 @@ class PoolFile:
             PoolError: The snapshot is not a pool.
         """
         with type(self).open(snapshot, timeout=self._timeout) as source, self._lock:
+            with self._transaction():
+                pass  # waits for another process that is writing, as long as `timeout`; a backup waits for ever
             source._db.backup(self._db)
-            self._db.execute("PRAGMA journal_mode = WAL")
+            self._log_ahead()
+
+    def _log_ahead(self) -> None:
+        """Turn on the write-ahead log; where others open the file at once, SQLite does not wait for its lock."""
+        end = time.monotonic() + self._timeout
+        while True:
+            try:
+                self._rows("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
     def damage(self) -> list[str]:
         """Faults of the file that SQLite's own check reports; empty when it is sound."""
@@ -210,7 +241,13 @@ def _close_before_fork() -> None:
                 file.close()
 
 
-os.register_at_fork(before=_close_before_fork)
+def _free_locks() -> None:
+    for lock in list(_LOCKS):
+        if not lock._is_owned():
+            lock._at_fork_reinit()
+
+
+os.register_at_fork(before=_close_before_fork, after_in_child=_free_locks)
 
 
 def _reopen(kind: type[PoolFile], path: str, timeout: float) -> PoolFile:

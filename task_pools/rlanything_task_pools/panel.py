@@ -24,7 +24,7 @@ from rlanything_task_pools.domain import Domain, get_domain
 from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.knobs import Split
 from rlanything_task_pools.pool import TaskPool
-from rlanything_task_pools.task import Name, Task
+from rlanything_task_pools.task import Name, Task, twins
 
 __all__ = [
     "Entry",
@@ -247,6 +247,8 @@ def _made(recipe: Recipe, count: int) -> tuple[list[Task], list[Unreadable]]:
         turn, place = divmod(number, len(recipe.parts))
         part = recipe.parts[place]
         tasks.append(domain.generate(recipe.seed + turn, split=part.split, **part.knobs))
+    if same := twins(tasks):
+        raise PoolError(f"panel {recipe.name}: tasks {same[0]} and {same[1]} are the same ({tasks[same[0]].id})")
     return tasks, []
 
 

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from rlanything_task_pools.errors import CandidateError, PoolError, UnknownTask
+from rlanything_task_pools.file import GROUPS
 from rlanything_task_pools.frozen import FrozenDict, canonical_json
 from rlanything_task_pools.reader import PoolReader
 from rlanything_task_pools.records import FRESH, Event, EventKind, pack
 from rlanything_task_pools.schema import create_tables
-from rlanything_task_pools.task import Outcome, Rejection, Task
+from rlanything_task_pools.task import Outcome, Rejection, Task, twins
 
 __all__ = ["TaskPool"]
 
@@ -39,23 +40,21 @@ class TaskPool(PoolReader):
         roots = list(tasks)
         if not roots:
             raise PoolError(f"no tasks for the pool {path}: generate or load at least one")
-        first: dict[str, int] = {}
-        for number, task in enumerate(roots):
-            if (twin := first.setdefault(task.id, number)) != number:
-                raise PoolError(f"tasks {twin} and {number} are the same ({task.id}): give each slot its own")
+        if same := twins(roots):
+            raise PoolError(f"tasks {same[0]} and {same[1]} are the same ({roots[same[0]].id}): give each slot its own")
         pool = cls(path, timeout=timeout)
         with contextlib.ExitStack() as undo:
             undo.callback(pool.close)
-            pool._db.execute("PRAGMA journal_mode = WAL")
             with pool._transaction() as db:
                 if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     raise PoolError(f"{path} exists: open it with TaskPool.open, or choose another path")
-                for end in ("", "-wal", "-shm"):  # groups in play of an earlier pool at this path
-                    Path(f"{path}.groups{end}").unlink(missing_ok=True)
+                for end in GROUPS:  # of an earlier pool at this path
+                    Path(f"{path}{end}").unlink(missing_ok=True)
                 create_tables(db)
                 for slot, task in enumerate(roots):
                     version = pool._add_version(db, slot, task)
                     db.execute("INSERT INTO slots VALUES (?, ?, ?, NULL)", (slot, version, version))
+            pool._log_ahead()
             undo.pop_all()
         return pool
 

@@ -6,7 +6,7 @@ another, `Rejection` why a proposal did not become a task, and `Outcome` the res
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
@@ -179,3 +179,9 @@ class Task(_Record):
 
 def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
+
+
+def twins(tasks: Iterable[Task]) -> tuple[int, int] | None:
+    """Positions of the first two tasks with the same id; None where all differ."""
+    first: dict[str, int] = {}
+    return next(((one, k) for k, task in enumerate(tasks) if (one := first.setdefault(task.id, k)) != k), None)

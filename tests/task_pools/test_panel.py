@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from rlanything_task_pools import PoolError, Task, TaskPool, get_domain
-from rlanything_task_pools.panel import Panel, Recipe, load_panel, panel_hash, panel_names, pin, pool_panel, read_recipe
+from rlanything_task_pools.panel import (
+    Panel,
+    Part,
+    Recipe,
+    load_panel,
+    panel_hash,
+    panel_names,
+    pin,
+    pool_panel,
+    read_recipe,
+)
 from rlanything_verifiers.alfworld import Game, Goal, Scene, write_game
 
 GENERATED = ("alfworld-easy", "alfworld-medium", "alfworld-hard", "osworld-generated", "coding-generated")
@@ -108,6 +118,13 @@ def test_no_such_panel_and_no_tasks() -> None:
         with pytest.raises(PoolError, match="leaves no task"):
             load_panel("alfworld-easy", limit)
     assert len(load_panel(small(), 10_000).entries) == 3
+
+
+def test_a_panel_holds_no_task_twice() -> None:
+    part = Part(split="train")
+    recipe = Recipe(name="twice", meaning="M.", domain="alfworld", count=4, parts=(part, part))
+    with pytest.raises(PoolError, match="panel twice: tasks 0 and 1 are the same"):
+        pin(recipe)
 
 
 def test_official_games_are_pinned_by_their_number(alfworld_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,17 @@
 import multiprocessing
 import os
 import pickle
+import signal
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from toy_tasks import child, outcome, root
 
 from rlanything_task_pools import CandidateError, PoolError, Rejection, Rewrite, TaskFormatError, TaskPool, UnknownTask
+from rlanything_task_pools.export import export_pool, import_pool
 from rlanything_task_pools.records import pack
 from rlanything_task_pools.tables import build_pool, read_tables
 from rlanything_task_pools.verify import verify_pool
@@ -401,3 +404,101 @@ def test_a_busy_pool_is_waited_for(pool: TaskPool) -> None:
         pool.record(0, root(0).id, [outcome()])
         timer.join()
     assert pool.counts()["outcomes"] == 1
+
+
+def test_restoring_waits_for_a_busy_pool_as_long_as_its_timeout(pool: TaskPool, tmp_path: Path) -> None:
+    snapshot = pool.copy(tmp_path / "snapshot.db")
+    with sqlite3.connect(pool.path, isolation_level=None) as other, TaskPool.open(pool.path, timeout=0.2) as hasty:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError, match="database is locked"):
+            hasty.restore(snapshot)
+        other.execute("COMMIT")
+        hasty.restore(snapshot)
+
+
+# several processes at one path
+
+
+def _together(work: Callable[[], object]) -> list[str]:
+    """What becomes of work that four processes begin at once: ``done``, or the error."""
+    context = multiprocessing.get_context("fork")
+    begun, found = context.Barrier(4), context.Queue()
+
+    def one() -> None:
+        begun.wait(10)
+        try:
+            work()
+            found.put("done")
+        except Exception as error:
+            found.put(f"{type(error).__name__}: {error}")
+
+    processes = [context.Process(target=one) for _ in range(4)]
+    for process in processes:
+        process.start()
+    results = sorted(found.get(timeout=20) for _ in processes)
+    for process in processes:
+        process.join()
+    return results
+
+
+@pytest.mark.parametrize("how", ["create", "import"])
+def test_of_several_processes_one_makes_a_pool(how: str, pool: TaskPool, tmp_path: Path) -> None:
+    export_pool(pool, tmp_path / "export")
+    for k in range(12):
+        path = tmp_path / f"{k}.db"
+        made = {
+            "create": lambda path=path: TaskPool.create(path, [root(n) for n in range(3)]),
+            "import": lambda path=path: import_pool(tmp_path / "export", path, replay=False),
+        }
+        done, *refused = _together(made[how])
+        assert all(text.startswith(f"PoolError: {path} exists") for text in (done, *refused[:2])), (done, refused)
+        assert refused[2] == "done"
+        with TaskPool.open(path) as found:
+            assert (found.slots, found.damage()) == ([0, 1, 2], [])
+            assert found._rows("PRAGMA journal_mode") == [("wal",)]
+
+
+def test_a_copy_is_not_mixed_with_what_a_killed_process_left(pool: TaskPool, tmp_path: Path) -> None:
+    path = tmp_path / "killed.db"
+    if (pid := os.fork()) == 0:
+        TaskPool.create(path, [root(7)]).record(0, root(7).id, [outcome()])
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    path.unlink()
+    assert list(tmp_path.glob("killed.db-wal"))
+    with TaskPool.open(pool.copy(path)) as copy:
+        assert [copy.root(slot).id for slot in copy.slots] == [root(n).id for n in range(3)]
+        assert copy.outcomes() == []
+
+
+def test_a_child_does_not_wait_for_a_thread_of_its_parent(pool: TaskPool) -> None:
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            pool.record(0, root(0).id, [outcome()])
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            if (pid := os.fork()) == 0:
+                signal.alarm(10)  # a child that waits for ever ends with the signal
+                pool.record(1, root(1).id, [outcome()])
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert len(pool.outcomes(1)) == 10
+
+
+def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other.db") as db:
+        db.execute("CREATE TABLE a (b)")
+    before = (tmp_path / "other.db").read_bytes()
+    with pytest.raises(PoolError, match="exists"):
+        TaskPool.create(tmp_path / "other.db", [root(0)])
+    assert (tmp_path / "other.db").read_bytes() == before

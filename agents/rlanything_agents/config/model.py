@@ -130,9 +130,7 @@ def _chosen(value: Any) -> Any:
 
 def _chosen_for_rewards(value: Any) -> Any:
     """Choose as `_chosen` does; a model with the key ``base`` shares that of the policy."""
-    if isinstance(value, Mapping) and "base" in value:
-        return SharedConfig.model_validate(value)
-    return _chosen(value)
+    return SharedConfig.model_validate(value) if isinstance(value, Mapping) and "base" in value else _chosen(value)
 
 
 AnyModel = Annotated[SmallConfig | CheckpointConfig, BeforeValidator(_chosen)]
@@ -150,6 +148,4 @@ def usual_rate(model: Any) -> float | None:
     section = dict(model) if isinstance(model, (Section, Mapping)) else {}
     if "base" in section:
         return ADAPTERS
-    if "checkpoint" not in section:
-        return None
-    return ADAPTERS if section.get("lora") is not None else WEIGHTS
+    return None if "checkpoint" not in section else ADAPTERS if section.get("lora") is not None else WEIGHTS

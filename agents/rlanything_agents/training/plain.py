@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,7 +14,6 @@ from rlanything_agents.config.trainer import MAX_GRAD_NORM, MOST_IMPORTANCE, Tra
 from rlanything_agents.models.image_reader import image_inputs
 from rlanything_agents.training.aggregation import OUTSIDE, aggregated, answers_of
 from rlanything_agents.training.mismatch import FARTHEST
-from rlanything_agents.training.ranks.sharding import optimizer_state, read_state, restore, write_state
 from rlanything_agents.training.rows import optimizer_batches
 from rlanything_agents.training.samples import Sample, check_vocabulary
 from rlanything_agents.training.update import UpdateStats
@@ -28,12 +26,6 @@ class PlainTrainer:
         self.model, self.config, self.updates = model, config, 0
         self._seed, self._longest = seed, longest
         self.optimizer = self._fresh_optimizer()
-
-    sharded = False
-
-    def weights(self) -> dict[str, torch.Tensor]:
-        """All weights of the model by name."""
-        return dict(self.model.state_dict())
 
     def update(self, samples: Sequence[Sample], rate: float = 1.0) -> UpdateStats:
         """Train on the samples; see `UpdateStats`."""
@@ -84,19 +76,6 @@ class PlainTrainer:
         factors = torch.eye(len(answers), device=device) if factors is None else factors
         rows = torch.autograd.grad(answers, weights, factors, is_grads_batched=True)
         return torch.cat([row.flatten(1) for row in rows], dim=1)
-
-    def save(self, folder: Path) -> None:
-        """Store optimizer state and number of updates."""
-        write_state(folder, {"updates": torch.tensor(self.updates), **optimizer_state(self.model, self.optimizer)})
-
-    def load(self, folder: Path) -> None:
-        """Continue from a folder of `save`."""
-        state = read_state(folder)
-        self.updates = int(state["updates"])
-        restore(self.model, self.optimizer, state)
-
-    def rest(self) -> None:
-        """Do nothing: the state stays where it is."""
 
     def _before(self, sample: Sample) -> tuple[torch.Tensor, torch.Tensor]:
         """Log-probabilities of the sampled tokens before the update, and the factors of the correction."""

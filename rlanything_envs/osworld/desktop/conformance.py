@@ -74,9 +74,7 @@ def _filled(value: Any, folder: str) -> Any:
         return value.replace("{dir}", folder)
     if isinstance(value, list):
         return [_filled(item, folder) for item in value]
-    if isinstance(value, dict):
-        return {key: _filled(item, folder) for key, item in value.items()}
-    return value
+    return {key: _filled(item, folder) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _ask(transport: Transport, step: Mapping[str, Any]) -> Response:

@@ -12,8 +12,8 @@ from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.scheduler import GPUScheduler
 from rlanything_agents.models.small import small_model, word_tokenizer
 from rlanything_agents.training.learner import Learner
-from rlanything_agents.training.plain import PlainTrainer
 from rlanything_agents.training.samples import Sample
+from rlanything_agents.training.trainer import SampleTrainer
 
 WORDS = word_tokenizer([f"w{number}" for number in range(12)])
 SAMPLES = [Sample([1], [k, k + 1], [1.0, 1.0], [1.0, -1.0], [-5.0, -5.0]) for k in range(3, 9)]
@@ -23,7 +23,7 @@ def learner(**settings: object) -> Learner:
     size = SmallConfig(hidden_size=16, layers=1)
     model = small_model(WORDS, size, seed=4)
     config = TrainerConfig.model_validate({"learning_rate": 1e-2, **settings})
-    return Learner(model, PlainTrainer(model, config), config)
+    return Learner(model, SampleTrainer(model, WORDS, config), config)
 
 
 def flat(model: PreTrainedModel) -> torch.Tensor:

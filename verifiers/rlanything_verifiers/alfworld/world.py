@@ -161,9 +161,7 @@ class World:
             return self._examine_held() if first == self._held else NOTHING_HAPPENS
         if code == commands.USE:
             return self._use(first)
-        if code == commands.SLICE:
-            return self._slice(first, second)
-        return self._prepare(code, first, second)
+        return self._slice(first, second) if code == commands.SLICE else self._prepare(code, first, second)
 
     # Rules
 

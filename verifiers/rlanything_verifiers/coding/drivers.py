@@ -58,9 +58,7 @@ def encode(value):
         return ["l", [encode(item) for item in value]]
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
         return encode(value.item())
-    if hasattr(type(value), "__next__"):
-        return ["i", [encode(item) for item in value]]
-    return opaque(value)
+    return ["i", [encode(item) for item in value]] if hasattr(type(value), "__next__") else opaque(value)
 
 
 def decode(data):

@@ -89,9 +89,7 @@ def judge_many(
     for trial in trials:
         trial.prepare(box, cache)
     parts = [part for trial in trials for part in trial.parts(box.workers, len(trials))]
-    if len(parts) == 1 or box.workers == 1:
-        return _in_turn(trials, parts)
-    return _at_once(trials, parts, box.workers)
+    return _in_turn(trials, parts) if len(parts) == 1 or box.workers == 1 else _at_once(trials, parts, box.workers)
 
 
 def check_job(job: Job) -> None:

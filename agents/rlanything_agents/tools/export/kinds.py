@@ -55,9 +55,7 @@ def _feature(kind: str) -> Any:
         return List(Value(kind[1:-1]))
     if kind == "messages":
         return List({"role": Value("string"), "content": Value("string")})
-    if kind == "turns":
-        return List({name: _feature(inner) for name, (inner, _) in _TURN.items()})
-    return Value(kind)
+    return List({name: _feature(inner) for name, (inner, _) in _TURN.items()}) if kind == "turns" else Value(kind)
 
 
 def _episodes(group: Group, view: View) -> Iterator[Row]:

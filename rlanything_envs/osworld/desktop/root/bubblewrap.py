@@ -18,9 +18,7 @@ _NEEDED = "--size"
 def bubblewrap(root: Root | None) -> list[str]:
     """The command. The machine's own is taken where it is new enough: an administrator may have permitted that one."""
     own = shutil.which("bwrap", path=_PATH)
-    if root is None or (own is not None and _NEEDED in _help(own)):
-        return [own or "bwrap"]
-    return root.program("bwrap")
+    return [own or "bwrap"] if root is None or (own is not None and _NEEDED in _help(own)) else root.program("bwrap")
 
 
 def closes_namespaces(command: list[str]) -> bool:

@@ -68,9 +68,7 @@ def main() -> None:
     except OSError as error:
         messages.send(control, messages.FAILED, str(error.strerror or error).encode()[: messages.MAX_TEXT])
         os._exit(1)
-    listener = None
-    if tier != "none" and tools is None and not alone:
-        listener = threads.listener()
+    listener = threads.listener() if tier != "none" and tools is None and not alone else None
     if alone or listener is not None:
         facts.append(f"{threads.MOST} threads")
     messages.send(control, messages.HELLO, ", ".join(facts).encode())
