@@ -120,8 +120,7 @@ class Evaluation:
         config = self.parts.config
         if not config.queries_judge:
             return {}
-        first = self.parts.folder.stage("before")
-        if first is not None and not config.judge_learns:
+        if (first := self.parts.folder.stage("before")) is not None and not config.judge_learns:
             measured: dict[str, Any] = first["judge"]
             return measured
         panel = json.loads(self._judge_panel.read_text(encoding="utf-8"))
