@@ -80,8 +80,7 @@ class Evaluation:
             episodes: Episodes per panel; all if None.
         """
         parts = self.parts
-        stored = parts.folder.stage(name)
-        if stored is not None:
+        if (stored := parts.folder.stage(name)) is not None:
             return stored
         settings, start = parts.config.evaluation, time.perf_counter()
         panels: dict[str, Any] = {}

@@ -187,8 +187,8 @@ class RunFolder:
         for file in sorted(self._stages.glob("*.json")):
             if what := self.stage_damage(file.stem):
                 with storing(file):
+                    file.unlink()  # first: what a kill leaves of the other files is then no finished stage
                     shutil.rmtree(self._stages / file.stem, ignore_errors=True)
-                    file.unlink()
                 when = ", if the run still comes to it" if file.stem.startswith("iteration-") else ""
                 yield f"the stage {file.stem} is done again{when}: {what}"
 

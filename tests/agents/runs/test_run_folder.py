@@ -249,6 +249,39 @@ def test_a_killed_deletion_leaves_nothing_of_the_run(tmp_path: Path, deletions: 
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.parametrize("deletions", range(1, 6))
+def test_a_damaged_stage_that_is_half_deleted_is_not_finished(tmp_path: Path, deletions: int) -> None:
+    folder = checkpointed(tmp_path / "run", 1)
+    for name in ("policy", "judge"):
+        (folder.folder("warm_start") / name).write_text(name)
+    folder.finish_stage("warm_start", {"a": 1})
+    (folder.folder("warm_start") / "policy").write_text("broken")
+    killed_after(deletions, lambda: list(folder.drop_damaged_stages()))
+    assert (list(folder.drop_damaged_stages()), folder.stage("warm_start")) == ([], None)
+
+
+@pytest.mark.parametrize("deletions", range(1, 9))
+def test_a_checkpoint_that_is_half_deleted_is_none(tmp_path: Path, deletions: int) -> None:
+    """A damaged one, which is written again, and one that is too old."""
+    folder = checkpointed(tmp_path / "run", 3)
+    (folder.checkpoints.folder(3) / "weights").write_text("broken")
+
+    def write() -> None:
+        with folder.checkpoints.write(3) as scratch:
+            (scratch / "weights").write_text("3")
+        with folder.checkpoints.write(4) as scratch:
+            (scratch / "weights").write_text("4")
+
+    killed_after(deletions, write)
+    folder.prepare({})
+    assert {iteration: (path / "weights").read_text() for iteration, path in folder.checkpoints.stored()} in (
+        {2: "2"},
+        {2: "2", 3: "3"},
+        {2: "2", 3: "3", 4: "4"},
+        {3: "3", 4: "4"},
+    )
+
+
 def test_a_run_that_begins_during_a_deletion_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, new, delete = checkpointed(tmp_path / "run", 2), RunFolder(tmp_path / "run"), shutil.rmtree
 
