@@ -136,8 +136,7 @@ def wanted_task(options: Mapping[str, Any] | None) -> Any:
     Raises:
         SettingError: there is another key, which would otherwise be ignored in silence.
     """
-    unknown = sorted(map(str, (options or {}).keys() - {"task"}))
-    if unknown:
+    if unknown := sorted(map(str, (options or {}).keys() - {"task"})):
         raise SettingError(f"reset(options=...) has no option {unknown[0]!r:.80}: the one option is 'task'")
     return (options or {}).get("task")
 

@@ -153,8 +153,7 @@ class Toolset(Mapping[str, Tool]):
             ToolCallError: There is no such tool, the arguments do not fit or are not a JSON object, or the call is
                 longer than what the environment reads.
         """
-        tool = self._tools.get(name) if isinstance(name, str) else None
-        if tool is None:
+        if (tool := self._tools.get(name) if isinstance(name, str) else None) is None:
             raise ToolCallError(f"there is no tool {_shortened(name)}; call one of {', '.join(self)}")
         action = tool.action(_read(tool, arguments))
         if isinstance(action, str) and len(action) > self._max_length:

@@ -139,23 +139,25 @@ class ThreadedVectorEnv(SyncVectorEnv):
         if len(given) != self.num_envs:
             raise ValueError(f"ThreadedVectorEnv: {len(given)} actions for {self.num_envs} copies")
         same_step = mode is AutoresetMode.SAME_STEP
-        self._begin(
-            {
-                i: env.restart if ended[i] and not same_step else partial(env.play, given[i], same_step)
-                for i, env in enumerate(self.envs)
-            }
-        )
+        new, copies = ended & (not same_step), enumerate(self.envs)
+        self._begin({i: env.restart if new[i] else partial(env.play, given[i], same_step) for i, env in copies})
         return super().step(actions)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the copies, which may take as long as a step."""
+        self._end_calls()
         list(self._threads.map(_Slot.close, self.envs))
         self._threads.shutdown()
 
     def _begin(self, calls: Mapping[int, Callable[[], list[Any]]]) -> None:
+        self._end_calls()
         for i, call in calls.items():
             self.envs[i].due = self._threads.submit(call)
         wait([self.envs[i].due for i in calls])
+
+    def _end_calls(self) -> None:
+        """Wait for calls that an interrupt (Ctrl-C) has left running; those that have not begun are dropped."""
+        wait([env.due for env in self.envs if hasattr(env, "due") and not env.due.cancel()])
 
 
 def coding(num_envs: int = 1, **kwargs: Any) -> ThreadedVectorEnv:

@@ -115,6 +115,44 @@ def test_all_copies_step_at_once(monkeypatch):
     vector.close()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupted_step_ends_before_anything_else_begins(monkeypatch, threads):
+    """Ctrl-C leaves a step running, and with one thread another one waiting."""
+    vector = ThreadedVectorEnv("RLAnything/AlfWorld-v0", 2, threads=threads, tasks=GAMES)
+    vector.reset(seed=0)
+    begun, may_end, record = threading.Semaphore(0), threading.Event(), []
+    for i, slot in enumerate(vector.envs):
+
+        def step(action, i=i):
+            record.append(f"step {i} begins")
+            begun.release()
+            assert may_end.wait(30)
+            record.append(f"step {i} ends")
+
+        def reset(*, i=i, do=slot.unwrapped.reset, **arguments):
+            record.append(f"reset {i}")
+            return do(**arguments)
+
+        monkeypatch.setattr(slot.unwrapped, "step", step)
+        monkeypatch.setattr(slot.unwrapped, "reset", reset)
+
+    def interrupted(calls):
+        if all(call.done() for call in calls):
+            return
+        assert all(begun.acquire(timeout=30) for _ in range(threads))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rlanything_envs.vector.wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            vector.step(["look", "look"])
+    threading.Timer(0.3, may_end.set).start()
+    vector.reset(seed=0)
+    assert sorted(record[-2:]) == ["reset 0", "reset 1"]
+    assert len(record) == 2 + 2 * threads, "a step that had not begun is dropped"
+    vector.close()
+
+
 def test_tasks_for_each_copy_and_mistakes():
     programs = [make_task(goal) for goal in ("One.", "Two.")]
     vector = gym.make_vec("RLAnything/Coding-v0", 2, tasks=programs[:1], autoreset_mode="Disabled", max_turns=1)

@@ -67,10 +67,8 @@ class Checkpoints:
         stored = self.stored()
         wrong = damage(stored[0][1]) if stored else {}
         if needed := [file for file in wrong if OPTIMIZER not in Path(file).parts]:
-            file, what = needed[0], wrong[needed[0]]
-            raise RunFolderError(
-                f"{stored[0][1] / file} is damaged: {what}; start its run again: it mends the checkpoint"
-            )
+            file, what = stored[0][1] / needed[0], wrong[needed[0]]
+            raise RunFolderError(f"{file} is damaged: {what}; start its run again: it mends the checkpoint")
         return stored[0][1] if stored else None
 
     def damaged(self) -> list[str]:
@@ -99,7 +97,8 @@ class Checkpoints:
                 # Frees the disk for other writes; after a kill `RunFolder.prepare` deletes the leftovers.
                 shutil.rmtree(scratch, ignore_errors=True)
                 raise
-            shutil.rmtree(final, ignore_errors=True)
+            if final.exists():
+                _delete(final)
             scratch.rename(final)
             sync_folder(self.path)
             self.drop_before(iteration)
@@ -108,4 +107,9 @@ class Checkpoints:
         """Delete all but the last `KEPT` checkpoints up to an iteration."""
         until = [path for number, path in self.stored() if number <= iteration]
         for old in until[self.KEPT :]:
-            shutil.rmtree(old)
+            _delete(old)
+
+
+def _delete(folder: Path) -> None:
+    """Delete a checkpoint; what a kill leaves of it is a leftover, which `RunFolder.prepare` deletes."""
+    shutil.rmtree(folder.rename(folder.with_name(f"{folder.name}.old.part")))

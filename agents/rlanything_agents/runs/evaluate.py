@@ -80,8 +80,7 @@ class Evaluation:
             episodes: Episodes per panel; all if None.
         """
         parts = self.parts
-        stored = parts.folder.stage(name)
-        if stored is not None:
+        if (stored := parts.folder.stage(name)) is not None:
             return stored
         settings, start = parts.config.evaluation, time.perf_counter()
         panels: dict[str, Any] = {}
@@ -120,8 +119,7 @@ class Evaluation:
         config = self.parts.config
         if not config.queries_judge:
             return {}
-        first = self.parts.folder.stage("before")
-        if first is not None and not config.judge_learns:
+        if (first := self.parts.folder.stage("before")) is not None and not config.judge_learns:
             measured: dict[str, Any] = first["judge"]
             return measured
         panel = json.loads(self._judge_panel.read_text(encoding="utf-8"))

@@ -10,11 +10,12 @@ import contextlib
 import fcntl
 import gzip
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.manifest import damage, seal
@@ -23,6 +24,9 @@ from rlanything_task_pools.file import POOL_FILE
 
 __all__ = ["RunFolder", "RunFolderError", "StorageError", "write_atomically"]
 
+_LOCK = ".lock"
+_UNNAMED = {_LOCK, "models"}
+"""What a run makes before its configuration is stored."""
 _CHILDREN_END = 2.0
 """Seconds in which children of a killed process end, which hold its lock while they do."""
 
@@ -82,18 +86,20 @@ class RunFolder:
         Raises:
             RunFolderError: The folder belongs to a run with another configuration.
         """
+        self._sweep()
+        if not (existed := self.belongs_to(config)):
+            with storing(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.path / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
         with storing(self.path):
-            for folder in (self.path, self.trajectories, self.checkpoints.path, self._stages):
+            for folder in (self.trajectories, self.checkpoints.path, self._stages):
                 folder.mkdir(parents=True, exist_ok=True)
             scratch = (*self.path.glob("*.part"), *self.trajectories.glob("*.part"), *self._stages.rglob("*.part"))
             for leftover in scratch:  # writes interrupted by a kill
                 leftover.unlink()
             for leftover in (*self.checkpoints.path.glob("*.part"), *self._stages.glob("*.adopted")):
                 shutil.rmtree(leftover)
-        if self.belongs_to(config):
-            return True
-        write_atomically(self.path / "config.json", json.dumps(config, indent=2, sort_keys=True) + "\n")
-        return False
+        return existed
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -102,22 +108,28 @@ class RunFolder:
         Raises:
             RunFolderError: Another process runs it.
         """
-        with storing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / ".lock").open("a")
+        latest = time.monotonic() + _CHILDREN_END
+        while (lock := self._lock()) is None:
+            if time.monotonic() > latest:
+                wait = "wait for it, or give this run another `name`"
+                raise RunFolderError(f"{self.path}: another process runs this run: {wait}")
+            time.sleep(0.05)
         with lock:
-            latest = time.monotonic() + _CHILDREN_END
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > latest:
-                        raise RunFolderError(
-                            f"{self.path}: another process runs this run: wait for it, or give this run another `name`"
-                        ) from None
-                    time.sleep(0.05)
             yield
+
+    def _lock(self) -> IO[str] | None:
+        """The lock of the folder; None where another process holds it, or is just deleting the run."""
+        place = self.path / _LOCK
+        with storing(self.path), contextlib.ExitStack() as files:
+            with contextlib.suppress(FileExistsError):
+                self.path.resolve().mkdir(parents=True)
+            with contextlib.suppress(BlockingIOError, FileNotFoundError):
+                lock = files.enter_context(place.open("a"))
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(lock.fileno()), place.stat()):  # else it was moved away in the meantime
+                    files.pop_all()
+                    return lock
+        return None
 
     def belongs_to(self, config: Mapping[str, Any]) -> bool:
         """Whether the folder belongs to ``config``; False where it belongs to no run yet.
@@ -125,11 +137,9 @@ class RunFolder:
         Raises:
             RunFolderError: It belongs to a run with another configuration.
         """
-        stored = self._config()
-        if stored is None:
+        if (stored := self._config()) is None:
             return False
-        different = sorted(_differences(stored, dict(config)))
-        if different:
+        if different := sorted(_differences(stored, dict(config))):
             raise RunFolderError(
                 f"{self.path} holds a run with another configuration (different: {', '.join(different)}). "
                 "Give this run another `name`, or start over with --restart"
@@ -142,8 +152,7 @@ class RunFolder:
         Raises:
             RunFolderError: The folder is no run folder, or its configuration is damaged.
         """
-        stored = self._config()
-        if stored is None:
+        if (stored := self._config()) is None:
             raise RunFolderError(f"{self.path} is not a run folder: it has no config.json")
         return stored
 
@@ -157,8 +166,7 @@ class RunFolder:
         Raises:
             RunFolderError: The result is damaged.
         """
-        remedy = "delete it: the command of this run does the stage again"
-        return _read(self._stages / f"{name}.json", remedy)
+        return _read(self._stages / f"{name}.json", "delete it: the command of this run does the stage again")
 
     def finish_stage(self, name: str, result: Mapping[str, Any]) -> None:
         """Store the result of a stage, which is then finished and not run again."""
@@ -179,8 +187,8 @@ class RunFolder:
         for file in sorted(self._stages.glob("*.json")):
             if what := self.stage_damage(file.stem):
                 with storing(file):
+                    file.unlink()  # first: what a kill leaves of the other files is then no finished stage
                     shutil.rmtree(self._stages / file.stem, ignore_errors=True)
-                    file.unlink()
                 when = ", if the run still comes to it" if file.stem.startswith("iteration-") else ""
                 yield f"the stage {file.stem} is done again{when}: {what}"
 
@@ -190,8 +198,7 @@ class RunFolder:
         Raises:
             RunFolderError: The other run has not finished the stage, or its files are damaged.
         """
-        result = source.stage(name)
-        if result is None:
+        if (result := source.stage(name)) is None:
             raise RunFolderError(f"{source.path} has no finished stage {name!r} to take over: let that run come to it")
         if what := source.stage_damage(name):
             raise RunFolderError(f"{source.path}, {what}; start that run again: it does the stage {name!r} again")
@@ -249,17 +256,28 @@ class RunFolder:
             self.checkpoints.drop_before(iteration)  # a kill may fall between writing one and dropping another
 
     def delete(self) -> None:
-        """Delete the run.
+        """Delete the run; a kill leaves the whole of it, or nothing that a later process would take for a run.
 
         Raises:
             RunFolderError: The folder exists and is not a run folder, or a process runs the run.
         """
         if not self.path.exists():
             return
-        if not (self.path / "config.json").exists():
+        names = {found.name for found in self.path.glob("*") if not found.match("config.json.*.part")}
+        if "config.json" not in names and not {_LOCK} <= names <= _UNNAMED:
             raise RunFolderError(f"{self.path} is not a run folder (no config.json); nothing was deleted")
-        with self.alone(), contextlib.suppress(FileNotFoundError), storing(self.path):
-            shutil.rmtree(self.path)
+        with self.alone(), storing(self.path):
+            self.path.resolve().rename(self._sweep())
+        self._sweep()
+
+    def _sweep(self) -> Path:
+        """Delete what `delete` has moved beside the folder, also in a killed process; returns the path of that."""
+        folder = self.path.resolve()
+        moved = folder.with_name(f".{folder.name}.deleted")
+        while moved.exists():
+            with contextlib.suppress(FileNotFoundError), storing(moved):  # another process may delete it, too
+                shutil.rmtree(moved)
+        return moved
 
 
 def _read(path: Path, remedy: str) -> dict[str, Any] | None:
@@ -287,10 +305,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         except (ValueError, RecursionError):
             whole = False
         if not whole:
-            raise RunFolderError(
-                f"{path}, line {number} is not the metrics of an iteration; a run that goes on takes them from its "
-                f"checkpoint"
-            )
+            remedy = "a run that goes on takes them from its checkpoint"
+            raise RunFolderError(f"{path}, line {number} is not the metrics of an iteration; {remedy}")
         rows.append(row)
     return rows
 

@@ -71,8 +71,7 @@ def storing(place: Path) -> Iterator[None]:
     except StorageError:
         raise
     except Exception as error:
-        cause = _cause(error)
-        if cause is None:
+        if (cause := _cause(error)) is None:
             raise
         reason, remedy = cause
         raise StorageError(f"{place} cannot be written ({reason}): {remedy}") from error
@@ -80,8 +79,7 @@ def storing(place: Path) -> Iterator[None]:
 
 def failing_disk(error: BaseException) -> str | None:
     """The line about a disk that is full, read-only or broken, or about a permission; None for any other error."""
-    cause = _cause(error)
-    if cause is None:
+    if (cause := _cause(error)) is None:
         return None
     reason, remedy = cause
     place = getattr(error, "filename", None) or ("a database" if isinstance(error, sqlite3.Error) else "a file")

@@ -82,8 +82,7 @@ def summarise(
 
 def at_service(parts: Iterable[Mapping[str, Any]]) -> str:
     """Tokens that a service counts for, of finished stages and iterations, as a sentence; empty without one."""
-    counted = [part["service"] for part in parts if "service" in part]
-    if not counted:
+    if not (counted := [part["service"] for part in parts if "service" in part]):
         return ""
     sums = {name: sum(count[name] for count in counted) for name in ("prefill", "sampled", "trained")}
     return (

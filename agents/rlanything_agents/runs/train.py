@@ -234,8 +234,7 @@ class Run:
         Returns:
             The iterations done, the pool, and the folder of the checkpoint; None without one.
         """
-        checkpoint = self.folder.checkpoints.latest()
-        if checkpoint is None:
+        if (checkpoint := self.folder.checkpoints.latest()) is None:
             self._delete_pool()
             self.folder.rewind(0)
             for key, found in collections_of(self.config):
@@ -347,8 +346,7 @@ class Run:
         """One solved and one failed episode of the last iteration, the shortest ones; the solved one of at least five
         turns, where there is one.
         """
-        newest = max(self.folder.trajectories.glob("*.jsonl.gz"), default=None)
-        if newest is None:
+        if (newest := max(self.folder.trajectories.glob("*.jsonl.gz"), default=None)) is None:
             return []
         try:
             episodes = sorted(

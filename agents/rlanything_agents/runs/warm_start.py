@@ -54,8 +54,7 @@ def _adopt(parts: RunParts, source: RunFolder) -> None:
     taught = theirs["judge"].get("answers", "votes")
     if parts.config.judge.answers != taught and "judge" in dict(_trained_learners(parts)):
         raise RunFolderError(f"warm_start.reuse: the reward model in {source.path} was taught judge.answers {taught}")
-    result = source.stage("warm_start")
-    if result is not None and result.get("vocabulary") != _fingerprint(parts):
+    if (result := source.stage("warm_start")) is not None and result.get("vocabulary") != _fingerprint(parts):
         raise RunFolderError(
             f"warm_start.reuse: the models in {source.path} were taught another vocabulary than that of "
             f"{parts.config.domain!r} now: run that warm start again"

@@ -1,11 +1,17 @@
 """A run folder holds whole files only, and belongs to one configuration."""
 
 import contextlib
+import fcntl
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -203,3 +209,124 @@ def test_any_bytes_are_rows_or_a_named_error(lines: list[bytes]) -> None:
         folder.metrics.write_bytes(b"\n".join(lines))
         with contextlib.suppress(RunFolderError):  # and nothing else
             assert all(type(row["iteration"]) is int for row in folder.rows())
+
+
+# -- deletion --------------------------------------------------------------------------------------------------
+
+
+def killed_after(deletions: int, work: Callable[[], object]) -> None:
+    """Do some work in a process that is killed after it has deleted so many files and folders."""
+    if pid := os.fork():
+        os.waitpid(pid, 0)
+        return
+    left = deletions
+
+    def counted(delete: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: Any, **more: Any) -> None:
+            nonlocal left
+            delete(*arguments, **more)
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        return call
+
+    os.unlink, os.rmdir = counted(os.unlink), counted(os.rmdir)
+    try:
+        work()
+    finally:
+        os._exit(0)
+
+
+@pytest.mark.parametrize("deletions", [1, 2, 5, 9])
+def test_a_killed_deletion_leaves_nothing_of_the_run(tmp_path: Path, deletions: int) -> None:
+    folder = checkpointed(tmp_path / "run", 2)
+    folder.finish_stage("warm_start", {"of": "the old run"})
+    killed_after(deletions, folder.delete)
+    assert not folder.path.exists()
+    assert folder.prepare({"seed": 1}) is False
+    assert (folder.stage("warm_start"), folder.checkpoints.latest(), folder.rows()) == (None, None, [])
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("deletions", range(1, 6))
+def test_a_damaged_stage_that_is_half_deleted_is_not_finished(tmp_path: Path, deletions: int) -> None:
+    folder = checkpointed(tmp_path / "run", 1)
+    for name in ("policy", "judge"):
+        (folder.folder("warm_start") / name).write_text(name)
+    folder.finish_stage("warm_start", {"a": 1})
+    (folder.folder("warm_start") / "policy").write_text("broken")
+    killed_after(deletions, lambda: list(folder.drop_damaged_stages()))
+    assert (list(folder.drop_damaged_stages()), folder.stage("warm_start")) == ([], None)
+
+
+@pytest.mark.parametrize("deletions", range(1, 9))
+def test_a_checkpoint_that_is_half_deleted_is_none(tmp_path: Path, deletions: int) -> None:
+    """A damaged one, which is written again, and one that is too old."""
+    folder = checkpointed(tmp_path / "run", 3)
+    (folder.checkpoints.folder(3) / "weights").write_text("broken")
+
+    def write() -> None:
+        with folder.checkpoints.write(3) as scratch:
+            (scratch / "weights").write_text("3")
+        with folder.checkpoints.write(4) as scratch:
+            (scratch / "weights").write_text("4")
+
+    killed_after(deletions, write)
+    folder.prepare({})
+    assert {iteration: (path / "weights").read_text() for iteration, path in folder.checkpoints.stored()} in (
+        {2: "2"},
+        {2: "2", 3: "3"},
+        {2: "2", 3: "3", 4: "4"},
+        {3: "3", 4: "4"},
+    )
+
+
+def test_a_run_that_begins_during_a_deletion_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, new, delete = checkpointed(tmp_path / "run", 2), RunFolder(tmp_path / "run"), shutil.rmtree
+
+    def meanwhile(path: Path) -> None:
+        monkeypatch.undo()
+        with new.alone():
+            new.prepare({"seed": 1})
+            new.finish_stage("before", {"of": "the new run"})
+        delete(path)
+
+    monkeypatch.setattr(shutil, "rmtree", meanwhile)
+    folder.delete()
+    assert (new.config(), new.stage("before")) == ({"seed": 1}, {"of": "the new run"})
+    assert new.checkpoints.latest() is None
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_lock_that_is_deleted_while_it_is_opened_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, lock = checkpointed(tmp_path / "run", 1), fcntl.flock
+
+    def late(*arguments: Any) -> None:
+        monkeypatch.undo()
+        folder.delete()
+        lock(*arguments)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with folder.alone(), pytest.raises(RunFolderError, match="another process runs this run"), folder.alone():
+        pass
+
+
+def test_a_run_stopped_before_its_configuration_is_stored_can_be_deleted(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.alone():
+        (folder.path / "models").mkdir()
+        (folder.path / "config.json.123.part").touch()
+    folder.delete()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_to_a_folder_stays(tmp_path: Path) -> None:
+    folder = checkpointed(tmp_path / "disk" / "run", 1)
+    (tmp_path / "link").symlink_to(folder.path)
+    linked = RunFolder(tmp_path / "link")
+    linked.delete()
+    assert list((tmp_path / "disk").iterdir()) == []
+    with linked.alone():
+        assert linked.prepare({}) is False
+    assert folder.config() == {}

@@ -121,22 +121,18 @@ def judge_collapse(rows: Rows, window: int) -> Iterator[Alarm]:
     if (idle := series("behaviour.judge_idle").now) is not None and idle >= JUDGE_IDLE:
         yield f"the reward model had no sample to learn from in {percent(idle, 0)} of the iterations"
     for key, calls in (("p_plus", "solved episodes say right"), ("p_minus", "failed episodes say wrong")):
-        share = series(f"feedback.{key}").now
-        if share is not None and share <= JUDGE_ONE_SIDED:
+        if (share := series(f"feedback.{key}").now) is not None and share <= JUDGE_ONE_SIDED:
             yield f"only {percent(share, 0)} of the votes on {calls}: its answers are constant"
-    mu = series("feedback.mu").now
-    if mu is not None and mu <= JUDGE_MU:
+    if (mu := series("feedback.mu").now) is not None and mu <= JUDGE_MU:
         yield f"votes do not predict outcomes: mu = p+ + p- is {mu:.2f}"
     mixed = series("feedback.mixed_rate")
     if mixed.first is not None and mixed.now is not None and mixed.first > JUDGE_MIXED >= mixed.now:
         yield f"the reward model's votes differ on only {percent(mixed.now)} of the steps: it has nothing to learn from"
-    balanced = series("judge_quality.process_balanced").now
-    if balanced is not None and balanced <= JUDGE_CHANCE:
+    if (balanced := series("judge_quality.process_balanced").now) is not None and balanced <= JUDGE_CHANCE:
         accuracy = percent(balanced, 0)
         yield f"the reward model's balanced accuracy against the planner is {accuracy}, no better than chance"
     for key, what in TRUTH.items():
-        change = series(key).change
-        if change is not None and -change >= JUDGE_FALL:
+        if (change := series(key).change) is not None and -change >= JUDGE_FALL:
             yield f"the {what} has fallen by {-100 * change:.0f} points"
 
 
@@ -155,11 +151,9 @@ def reward_hacking(rows: Rows, window: int) -> Iterator[Alarm]:
     def series(key: str) -> Series:
         return Series(rows, key, window)
 
-    success = series("success.active").change
-    if success is None or success >= _RISE:
+    if (success := series("success.active").change) is None or success >= _RISE:
         return
-    vote = series("behaviour.vote_lost").change
-    if vote is not None and vote >= HACKING_RISE:
+    if (vote := series("behaviour.vote_lost").change) is not None and vote >= HACKING_RISE:
         yield f"the mean vote on failed episodes has risen by {vote:.2f} while success changed by {points(success, 0)}"
     repeated = series("behaviour.repeated")
     now, change = repeated.now, repeated.change
@@ -181,8 +175,7 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[Alarm]:
     for key in ("policy.loss", "policy.grad_norm"):
         if series(key).broken:
             yield f"the policy's {key.partition('.')[2]} is not a finite number"
-    readable = series("actions.readable").soon
-    if readable is not None and 1 - readable >= POLICY_UNREADABLE:
+    if (readable := series("actions.readable").soon) is not None and 1 - readable >= POLICY_UNREADABLE:
         yield f"{percent(1 - readable, 0)} of the policy's answers contain no readable action"
     success = series("success.active")
     kept = series("feedback.policy_kept").now
@@ -192,8 +185,7 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[Alarm]:
         ("below", "too hard", "imitate longer (warm_start.demonstrations) or take easier tasks (curriculum.knobs)"),
         ("above", "too easy", "take harder tasks (curriculum.knobs) or let them adapt (curriculum.rewriter)"),
     ):
-        share = series(f"curriculum.{key}").now
-        if share is not None and share >= POLICY_OUTSIDE:
+        if (share := series(f"curriculum.{key}").now) is not None and share >= POLICY_OUTSIDE:
             outside = True
             yield f"{percent(share, 0)} of the groups are {what}", turn
     taught = None if kept is None else kept + sum(share or 0.0 for share in others)
@@ -205,8 +197,7 @@ def policy_collapse(rows: Rows, window: int) -> Iterator[Alarm]:
         yield f"the policy is almost deterministic: entropy {entropy.now:.4f} nats"
     if entropy.first and entropy.now is not None and (rise := entropy.now / entropy.first) >= POLICY_ENTROPY_RISE:
         yield f"the policy's entropy is {rise:.1f} times what it was"
-    moves = series("policy.kl").last
-    if moves and (move := median(moves)) >= POLICY_KL:
+    if (moves := series("policy.kl").last) and (move := median(moves)) >= POLICY_KL:
         yield f"the policy moves by {move:.2f} nats a token in an update"
     words = series("behaviour.words")
     if words.first and words.now is not None:
@@ -230,8 +221,7 @@ def task_drift(rows: Rows, window: int) -> Iterator[Alarm]:
         yield f"{percent(far, 0)} of the tasks are far from their roots"
     if twice >= TASKS_DUPLICATES:
         yield f"{percent(twice, 0)} of the slots hold a duplicate of another task"
-    drift = Series(rows, "curriculum.drift", window).now
-    if drift is not None and drift >= TASKS_DRIFT:
+    if (drift := Series(rows, "curriculum.drift", window).now) is not None and drift >= TASKS_DRIFT:
         yield f"the mean distance of the tasks from their roots is {drift:.2f}"
     diversity = Series(rows, "curriculum.diversity", window)
     if diversity.first and diversity.now is not None:
@@ -288,8 +278,7 @@ def infrastructure(rows: Rows, window: int) -> Iterator[Alarm]:
     Infrastructure failures are masked and never a reward, but a run with many masked episodes learns from fewer
     than its configuration says.
     """
-    errors = Series(rows, "behaviour.errors", window).now
-    if errors is not None and errors >= MACHINERY_ERRORS:
+    if (errors := Series(rows, "behaviour.errors", window).now) is not None and errors >= MACHINERY_ERRORS:
         yield f"{percent(errors, 0)} of the episodes ended in an infrastructure error"
     elif rows and pick(rows[-1], "behaviour.errors") == 1.0:  # reported at once, without a full window
         yield "every episode of this iteration ended in an infrastructure error"

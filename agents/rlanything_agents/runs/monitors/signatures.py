@@ -87,8 +87,7 @@ def watch(rows: Rows, window: int = WINDOW) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for signature in SIGNATURES:
-        alarms = [(alarm, "") if isinstance(alarm, str) else alarm for alarm in signature.check(rows, window)]
-        if alarms:
+        if alarms := [(alarm, "") if isinstance(alarm, str) else alarm for alarm in signature.check(rows, window)]:
             said = found[signature.name] = [f"{said}: {turn}" if turn else said for said, turn in alarms]
             if not any(turn for _, turn in alarms):
                 said[-1] += f": {signature.turn}"

@@ -73,8 +73,7 @@ def compare_results(one: Path, other: Path) -> dict[str, Any]:
         raise BenchmarkError(f"different tasks were played ({names}): only results on the same panel can be compared")
     tasks = [{(task["group"], task["task"]): task for task in result["tasks"]} for result in results]
     pairs = [(task, tasks[1][key]) for key, task in tasks[0].items() if key in tasks[1]]
-    whole = pair(pairs)
-    if whole is None:
+    if (whole := pair(pairs)) is None:
         raise BenchmarkError(f"no task has an outcome in both {one} and {other}: nothing can be compared")
     groups = list(dict.fromkeys(before["group"] for before, _ in pairs))
     different = sorted(
@@ -115,8 +114,7 @@ def pair(pairs: Sequence[tuple[Played, Played]]) -> dict[str, Any] | None:
     Returns:
         Plain data; None where no pair has an outcome on both sides.
     """
-    ended = [(one, other) for one, other in pairs if _won(one) and _won(other)]
-    if not ended:
+    if not (ended := [(one, other) for one, other in pairs if _won(one) and _won(other)]):
         return None
     rates = [(float(np.mean(_won(one))), float(np.mean(_won(other)))) for one, other in ended]
     differences = [after - before for before, after in rates]

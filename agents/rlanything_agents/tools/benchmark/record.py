@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from rlanything_agents.tools.benchmark.errors import BenchmarkError
 __all__ = ["ResultFolder"]
 
 _LOCK = "lock"
+_CLAIM = re.compile(rf"{_LOCK}|benchmark\.json\.\d+\.part")
+"""Names of the files that a process killed before or while it claims a folder leaves there."""
 
 
 class ResultFolder:
@@ -62,7 +65,8 @@ class ResultFolder:
         folder = cls(path)
         if path.exists() and not path.is_dir():
             raise BenchmarkError(f"{path} is a file: give another --out")
-        if path.exists() and {found.name for found in path.iterdir()} - {_LOCK} and not folder._settings.exists():
+        others = [found for found in path.iterdir() if not _CLAIM.fullmatch(found.name)] if path.exists() else []
+        if others and not folder._settings.exists():
             raise BenchmarkError(f"{path} is there and is not the folder of a benchmark: give another --out")
         path.mkdir(parents=True, exist_ok=True)
         with (path / _LOCK).open("w") as lock:
@@ -70,19 +74,18 @@ class ResultFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise BenchmarkError(f"another process plays into {path}: wait for it, or give another --out") from None
+            for leftover in path.glob("*.part"):  # writes interrupted by a kill
+                leftover.unlink()
             if restart:
                 folder._delete()
             folder._compare(settings)
             yield folder
 
     def _delete(self) -> None:
-        for found in self.path.iterdir():
-            if found.name == _LOCK:
-                continue
-            if found.is_dir() and not found.is_symlink():
-                shutil.rmtree(found)
-            else:
-                found.unlink()
+        """Delete the results first, which would count without their episodes, and the settings last."""
+        for found in sorted(self.path.iterdir(), key=lambda found: (found == self._settings, found != self._lines)):
+            if found.name != _LOCK:
+                shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
 
     def claim(self, settings: Mapping[str, Any]) -> None:
         """Store the settings, which bind the folder to this benchmark."""

@@ -66,8 +66,7 @@ class _RandomPlayer:
         self._guess, self._rng = guess, np.random.default_rng(seed)
 
     def act(self, turn: Turn) -> Response:
-        guess = self._guess(turn, self._rng)
-        if guess is None:
+        if (guess := self._guess(turn, self._rng)) is None:
             raise BenchmarkError(
                 "the agent random cannot play: the environment lists no admissible_commands, and nothing is known of "
                 "its domain"

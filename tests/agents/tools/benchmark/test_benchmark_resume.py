@@ -1,13 +1,16 @@
 """A benchmark that is interrupted in any way goes on to what it would have come to; other benchmarks stay out."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmark_parts import timeless
@@ -148,6 +151,52 @@ def test_folders_of_others_are_left_alone(games: Panel, tmp_path: Path) -> None:
         pytest.raises(BenchmarkError, match="another process"),
         ResultFolder.open(tmp_path / "out", {}),
     ):
+        pass
+
+
+class Killed(BaseException):
+    """A kill of the process."""
+
+
+@pytest.mark.parametrize("deletions", range(1, 9))
+def test_a_killed_restart_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deletions: int) -> None:
+    with ResultFolder.open(tmp_path / "out", {"a": 1}) as folder:
+        folder.claim({"a": 1})
+        for name in ("results.jsonl", "prompts.jsonl", "results.json", "report.html"):
+            (folder.path / name).touch()
+        (folder.path / "episodes").mkdir()
+        (folder.path / "episodes" / "0.json").touch()
+    left = deletions
+
+    def counted(delete: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: Any, **more: Any) -> None:
+            nonlocal left
+            delete(*arguments, **more)
+            left -= 1
+            if not left:
+                raise Killed
+
+        return call
+
+    with monkeypatch.context() as patched, contextlib.suppress(Killed):
+        patched.setattr(os, "unlink", counted(os.unlink))
+        patched.setattr(os, "rmdir", counted(os.rmdir))
+        with ResultFolder.open(tmp_path / "out", {"a": 2}, restart=True):
+            pass
+    assert not (tmp_path / "out" / "results.jsonl").exists(), "results count no longer once anything else is gone"
+    for restart in (False, True):
+        with ResultFolder.open(tmp_path / "out", {"a": 1}, restart=restart):
+            pass
+
+
+def test_a_benchmark_killed_while_it_claims_its_folder_begins_again(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for name in ("lock", "benchmark.json.123.part"):
+        (tmp_path / "out" / name).touch()
+    with ResultFolder.open(tmp_path / "out", {}):
+        assert [found.name for found in (tmp_path / "out").iterdir()] == ["lock"]
+    (tmp_path / "out" / "film.mp4.part").touch()
+    with pytest.raises(BenchmarkError, match="not the folder"), ResultFolder.open(tmp_path / "out", {}, restart=True):
         pass
 
 
