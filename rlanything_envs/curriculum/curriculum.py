@@ -231,7 +231,7 @@ class Curriculum:
         if candidate is None or opened is None or assignment.role != "candidate" or assignment.task.id != candidate.id:
             return False
         if 2 * group.n < self.rollouts:
-            return True  # "unmeasured"
+            return 2 * opened.tally(candidate.id, "candidate").n < self.rollouts  # "unmeasured"
         trial = self._trial(opened, candidate)
         tried = Tally(trial.candidate.successes + group.successes, trial.candidate.n + group.n)
         return self.acceptance.decide(replace(trial, candidate=tried)).verdict == "reject"
@@ -242,9 +242,12 @@ class Curriculum:
         opened = self._ledger.slot(slot).trial
         if opened is None or assignment.role != "candidate" or assignment.task.id != candidate.id:
             return []
-        if not measured:  # a trial that cannot be measured must not block its slot
-            return self._close(slot, candidate, Decision("reject", "unmeasured"), opened)
         if 2 * opened.tally(candidate.id, "candidate").n < self.rollouts:
+            if measured:
+                return []
+            # A trial that cannot be measured must not block its slot.
+            return self._close(slot, candidate, Decision("reject", "unmeasured"), opened)
+        if not measured:  # earlier groups were
             return []
         return self._close(slot, candidate, self._decision(opened, candidate), opened)
 

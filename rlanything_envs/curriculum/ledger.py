@@ -71,7 +71,8 @@ class SlotHistory:
             self.trial = OpenTrial(event, trigger)
         elif event.kind == "rejected":
             self.trial = None
-            self.tried.add(event.task_id)
+            if event.reason != "unmeasured":
+                self.tried.add(event.task_id)
             self._recent.pop(event.task_id, None)
             self._played.pop(event.task_id, None)
         elif event.kind == "accepted":

@@ -218,13 +218,14 @@ def _last_object(text: str) -> Mapping[str, Any] | Rejection | None:
         tried += 1
         try:
             value, end = _DECODER.raw_decode(text, at)
-            json.dumps(value, ensure_ascii=False).encode()  # lone surrogates cannot be stored
+            # Neither infinity, as which 1e999 is read, nor lone surrogates can be stored.
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
         except json.JSONDecodeError as error:
             if error.pos >= whole or error.msg.startswith("Unterminated string"):
                 return Rejection(reason="truncated", detail=CUT)
             end = at + 1
-        except (ValueError, RecursionError):
-            end = at + 1
+        except (ValueError, RecursionError):  # what stands within it is no proposal
+            return None
         else:
             found = value
         at = text.find("{", end)

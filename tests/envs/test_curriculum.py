@@ -292,6 +292,17 @@ def test_too_few_valid_episodes_are_no_measurement(pool):
     trial = propose(curriculum)
     (event,) = curriculum.report(trial, outcomes(trial, 0, errors=8))
     assert (event.kind, event.reason) == ("rejected", "unmeasured")
+    assert not curriculum._ledger.slot(0).tried, "what was never played was not of no use"
+
+
+def test_a_lost_group_takes_nothing_from_a_trial_that_was_measured(pool):
+    curriculum = Curriculum(pool, acceptance="recommended")
+    trial = propose(curriculum, wins=8)
+    assert curriculum.report(trial, outcomes(trial, 6)) == []
+    lost = outcomes(trial, 0, errors=8)
+    assert not curriculum.rejects(trial, lost)
+    assert curriculum.report(trial, lost) == []
+    assert pool.candidate(0) == trial.task
 
 
 # -- several at once, and again

@@ -67,11 +67,11 @@ class FeedbackConfig(BaseModel):
         silent: Treatment of groups whose valid outcomes are all failures. ``"drop"``: `policy_band` decides.
             ``"return"``: the policy learns from them by the reward model's credit alone. Only with a
             `credit` other than ``"vote"``: a policy farms even faultless myopic labels there.
-        judge_band: As `policy_band`, for the reward model (released code: 0.2 to 0.8).
+        judge_band: As `policy_band`, for the reward model (released code: 0.2 to 0.8). Forecasts know no band.
         unparsable_reward: Raw reward of an unparsable judgement. ``None`` puts S = 0 into ``R * S``, which is
             0 and so beats a wrong vote; the released code gives -2.
         balance: Train the reward model on equally many steps of solved and of failed trajectories (see
-            `judged_steps`).
+            `judged_steps`). Forecasts are never balanced: the Brier score would be that of other chances.
         overlong: Treatment of episodes that were cut off because their next turn would have outgrown the context.
             ``"fail"``: they count as failed. ``"mask"``: as an infrastructure failure they are no reward, neither for
             the policy nor for the reward model nor in the statistics of their group (DAPO's overlong filtering, TRL's

@@ -192,8 +192,7 @@ def _ends(trajectory: Trajectory) -> list[Judgement]:
 
 def get_supervision(domain: str) -> Supervision:
     """Supervision of a domain; a plain `StepSupervision` for a domain without its own."""
-    place = SUPERVISED.get(domain)
-    if place is None:
+    if (place := SUPERVISED.get(domain)) is None:
         return StepSupervision()
     supervision: Supervision = import_module(place).SUPERVISION
     return supervision

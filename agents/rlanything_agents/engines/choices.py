@@ -172,8 +172,7 @@ class Place:
 
     def after(self, token: int) -> Place:
         """Place after a further token, one that it `admits`."""
-        place = self._next.get(token)
-        if place is None:
+        if (place := self._next.get(token)) is None:
             place = self._step(token)
             if self.mask is None:  # hardly two free texts are the same
                 self._next[token] = place

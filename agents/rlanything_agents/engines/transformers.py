@@ -290,8 +290,7 @@ class _Draft:
 
     def _may_stop(self) -> bool:
         """Whether a stop text ends in the last token; each token has at least one byte, so a few of them show it."""
-        stop = self.params.stop
-        if not stop:
+        if not (stop := self.params.stop):
             return False
         tail = self.generator.tokenizer.decode(self.ids[-TAIL - max(len(text.encode()) for text in stop) :])
         return any(text in tail for text in stop)

@@ -170,8 +170,7 @@ class VLLMGenerator:
     def _input(self, ids: list[int], images: tuple[Image, ...]) -> Any:
         """Prompt for vLLM, which makes the placeholders of an image of one; `_completions` compares the ids it read."""
         prompt = importlib.import_module("vllm.inputs").TokensPrompt
-        reader = self._weights.images
-        if reader is None or not images:
+        if (reader := self._weights.images) is None or not images:
             return prompt(prompt_token_ids=ids)
         pictures = [reader.resized(image) for image in images]
         return prompt(prompt_token_ids=reader.collapsed(ids, images), multi_modal_data={"image": pictures})
@@ -323,8 +322,7 @@ class VLLMGenerator:
         } | self._form(params)
 
     def _form(self, params: SamplingParams) -> dict[str, Any]:
-        expression = self._reader.expression(params)
-        if expression is None:
+        if (expression := self._reader.expression(params)) is None:
             return {}
         kind = importlib.import_module("vllm.sampling_params").StructuredOutputsParams
         return {"structured_outputs": kind(regex=expression)}

@@ -236,8 +236,7 @@ class VLLMServerGenerator(VLLMClient):
         Raises:
             WeightsDiffer: They differ.
         """
-        reference = self._weights.reference
-        if reference is not None:
+        if (reference := self._weights.reference) is not None:
             completions = self._completions(reference.prompts, PROBE_PARAMS)
             if completions is None:  # it lost the weights meanwhile, and gets them again before the next use
                 return

@@ -161,8 +161,7 @@ def image_inputs(model: Any, ids: torch.Tensor, images: Sequence[Image]) -> dict
     Raises:
         CheckpointError: There are images, and the model reads text alone.
     """
-    reader = image_reader(model)
-    if reader is None and images:
+    if (reader := image_reader(model)) is None and images:
         raise CheckpointError("a sample holds an image, and the model reads text alone")
     return {} if reader is None else reader.inputs(ids, images)
 

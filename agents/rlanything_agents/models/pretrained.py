@@ -128,8 +128,7 @@ def load_base(
         MissingExtra: The package of the checkpoint, of ``config.attention`` or of ``config.quantization`` is not
             installed.
     """
-    settings = _settings(config)
-    if settings is not None:
+    if (settings := _settings(config)) is not None:
         _check(config, settings)
     check_attention(config.checkpoint, config.attention)
     torch.backends.cuda.enable_cudnn_sdp(False)  # it plans each new length: a step took 99 ms, not 26
@@ -269,8 +268,7 @@ def vocabulary_of(config: CheckpointConfig) -> int:
     Raises:
         CheckpointError: There is no such checkpoint, or it holds adapters alone.
     """
-    settings = _settings(config)
-    if settings is None:
+    if (settings := _settings(config)) is None:
         raise CheckpointError(
             f"{config.checkpoint}: adapters alone do not say how many ids their base has: name the base"
         )
@@ -299,8 +297,7 @@ def with_adapters(model: PreTrainedModel, config: CheckpointConfig, seed: int) -
         CheckpointError: The model has no linear layers.
         MissingExtra: ``config.lora`` is set, and peft is not installed.
     """
-    lora = config.lora
-    if lora is None:
+    if (lora := config.lora) is None:
         return model
     try:
         import peft

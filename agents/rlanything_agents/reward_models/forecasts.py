@@ -18,9 +18,9 @@ from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.engines.choices import literal_encoder
 from rlanything_agents.feedback.forecast import BINS, mean_chance
 from rlanything_agents.models.template import ChatTemplate
-from rlanything_agents.reward_models.step_prompts import MAX_OPENING, MAX_WRITTEN, PLAIN, Judgement
+from rlanything_agents.reward_models.step_prompts import MAX_OPENING, MAX_WRITTEN, PLAIN, Judgement, quoted
 from rlanything_agents.rollout.trajectory import Step, Trajectory
-from rlanything_envs.curriculum.prompting import plain, plain_lines, render
+from rlanything_envs.curriculum.prompting import plain, render
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Then
 from rlanything_envs.llm.generator import Completion
 from rlanything_envs.thoughts import split_thought
@@ -92,8 +92,7 @@ class ForecastPrompts:
 
         Both None where the text has no bin.
         """
-        place = read_bin(completion.text)
-        if place is None:
+        if (place := read_bin(completion.text)) is None:
             return None, None
         sampled = float(BINS[place])
         for at, odds in (completion.odds or {}).items():
@@ -110,7 +109,7 @@ class ForecastPrompts:
             shown = [{"action": plain(s.action, MAX_WRITTEN), "observation": plain(s.full, MAX_WRITTEN)} for s in steps]
             text = render(
                 PROMPT,
-                opening=plain_lines(opening, MAX_OPENING),
+                opening=quoted(opening, MAX_OPENING),
                 limit=self._limit,
                 left_out=left_out,
                 steps=shown[left_out:],

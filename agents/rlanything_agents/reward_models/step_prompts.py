@@ -15,7 +15,7 @@ from rlanything_envs.llm.choices import Form, OneOf, Prose, Then
 from rlanything_envs.llm.generator import SeenPrompt
 from rlanything_envs.message import Image, Part, images_of
 
-__all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts"]
+__all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts", "quoted"]
 
 PROMPT = Path(__file__).parent / "prompts" / "step.j2"
 MAX_OPENING = 20_000
@@ -147,17 +147,17 @@ def _described(opening: str, steps: Sequence[Step], history: int) -> str:
     earlier = [{"action": plain(s.action, MAX_EARLIER), "observation": plain(s.full, MAX_EARLIER)} for s in before]
     return render(
         PROMPT,
-        opening=_quoted(opening, MAX_OPENING),
+        opening=quoted(opening, MAX_OPENING),
         left_out=first,
         first=first + 1,
         earlier=earlier[first:],
         number=len(steps),
-        thought=_quoted(step.thought, MAX_WRITTEN),
-        action=_quoted(step.action, MAX_WRITTEN),
-        observation=_quoted(step.full, MAX_WRITTEN),
+        thought=quoted(step.thought, MAX_WRITTEN),
+        action=quoted(step.action, MAX_WRITTEN),
+        observation=quoted(step.full, MAX_WRITTEN),
     )
 
 
-def _quoted(text: str, limit: int) -> str:
+def quoted(text: str, limit: int) -> str:
     """Lines of text that cannot pass for lines of the template: all but the first have a mark before them."""
     return plain_lines(text, limit).replace("\n", "\n| ")

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
-from rlanything_agents.config.feedback import CRITIC
+from rlanything_agents.config.feedback import CRITIC, FeedbackConfig
 from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.feedback import (
     GroupFeedback,
@@ -117,7 +117,7 @@ class StepReviewer:
 
     def review(self, groups: Sequence[JudgedGroup], iteration: int = 1) -> StepReview:
         """Integrate outcomes and votes."""
-        feedback = self.config.feedback
+        feedback = _rules(self.config)
         played = [(rewarded_outcomes(group.trajectories, feedback), group.scores()) for group in groups]
         tasks = [group.assignment.task.id for group in groups]
         critic = None
@@ -177,7 +177,7 @@ class StepReviewer:
 
     def _is_queried(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> bool:
         """Whether the reward model is queried about a group."""
-        feedback, curriculum = self.config.feedback, self.config.curriculum
+        feedback, curriculum = _rules(self.config), self.config.curriculum
         outcomes = rewarded_outcomes(episodes, feedback)
         accuracy = group_accuracy(np.array([np.nan if t.outcome is None else t.outcome for t in episodes]))
         # The tasks of these groups are rewritten, and the rewriter reads what the votes blame.
@@ -230,6 +230,12 @@ class StepReviewer:
         return _without_signs(self.config, found.to_dict())
 
 
+def _rules(config: RunConfig) -> FeedbackConfig:
+    """The formulas; forecasts are paid a proper score, for which all outcomes and steps must count as they come."""
+    proper = {"balance": False, "judge_band": None} if config.judge.answers == "forecasts" else {}
+    return config.feedback.model_copy(update=proper)
+
+
 @dataclass(frozen=True, slots=True)
 class StepReview:
     """Feedback of one iteration from outcomes and votes; see `rlanything_agents.reward_models.reviewer.Review`."""
@@ -249,7 +255,7 @@ class StepReview:
         settings = self.config.judge
         if not self.config.judge_learns:
             return []
-        chosen = judged_steps(self.feedback, rng, balance=self.config.feedback.balance, limit=settings.steps)
+        chosen = judged_steps(self.feedback, rng, balance=_rules(self.config).balance, limit=settings.steps)
         return [
             sample
             for at in chosen

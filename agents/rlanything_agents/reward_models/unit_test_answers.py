@@ -58,8 +58,7 @@ def read_unit_test(answer: str) -> Test:
     if len(answer) > MAX_ANSWER:
         raise JudgeError(f"the answer has {len(answer)} characters; at most {MAX_ANSWER} are read")
     text = answer.rpartition(_AFTER_THINKING)[2].replace("\r\n", "\n").replace("\r", "\n")
-    pair = _labelled(text) or _json(text)
-    if pair is None:
+    if (pair := _labelled(text) or _json(text)) is None:
         raise JudgeError("there is no pair of a test input and a test output")
     return make_test(*pair)
 
@@ -114,8 +113,7 @@ def _fields(lines: list[str]) -> Iterator[_Field]:
 
 def _label(line: str) -> re.Match[str] | None:
     head = line[:_LABEL_WITHIN]
-    found = _LABEL.match(head)
-    if found is None or len(line) <= _LABEL_WITHIN:
+    if (found := _LABEL.match(head)) is None or len(line) <= _LABEL_WITHIN:
         return found
     return _LABEL.match(line) if found["rest"] is not None else None
 

@@ -380,8 +380,7 @@ def submission(trajectory: Trajectory, problem: Payload, arguments: Mapping[str,
 def hidden_verdicts(trajectory: Trajectory) -> dict[str, int]:
     """Hidden tests per verdict, parsed from the environment's answer to the submission; empty without one."""
     answer = trajectory.steps[-1].full if trajectory.steps else ""
-    listed = _SUBMITTED.match(answer)
-    if listed is None:
+    if (listed := _SUBMITTED.match(answer)) is None:
         return {}
     return {verdict: int(number) for number, verdict in (part.split(" ", 1) for part in listed[1].split(", "))}
 

@@ -70,7 +70,7 @@ class ChatTests:
             {"stdin": _cut(test.stdin, MAX_SAMPLE), "stdout": _cut(test.stdout, MAX_SAMPLE)}
             for test in payload.public[:SAMPLES]
         ]
-        statement = _cut(payload.statement, MAX_STATEMENT)
+        statement = _cut(payload.statement, MAX_STATEMENT).replace("\n", "\n| ")  # no line of the template
         text = render(self.template, statement=statement, samples=samples, entry_point=payload.entry_point)
         return [{"role": "user", "content": text}]
 

@@ -17,6 +17,7 @@ from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from rlanything_agents.runs.parts import RunParts
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import Domain, Task
 from rlanything_task_pools.panel import panel_hash
 
@@ -88,6 +89,9 @@ class Evaluation:
             tasks = panel_tasks(parts.domain, split, settings, episodes)
             with parts.reporter.stage(f"Evaluation {name}, {split}", len(tasks)) as stage:
                 trajectories = _play_panel(self.workers, tasks, settings, stage.add)
+            if 2 * len(failed := [t.error for t in trajectories if t.outcome is None]) > len(trajectories):
+                what = f"{len(failed)} of {len(trajectories)} episodes had an infrastructure failure"
+                raise RunMustStop(f"evaluation {name}, {split}: {what} ({failed[0]}); the same command plays it again")
             panels[split] = _panel_result(trajectories)
             if number == 0 and name == "before" and parts.config.queries_judge:
                 self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)

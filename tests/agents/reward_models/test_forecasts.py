@@ -16,9 +16,12 @@ from small_runs import SHORT
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.domains.alfworld.supervision import SUPERVISION
+from rlanything_agents.feedback import batch_feedback, judged_steps
+from rlanything_agents.feedback.forecast import BINS
 from rlanything_agents.reward_models.forecasts import ForecastPrompts, read_bin
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.step_judge import StepJudge
+from rlanything_agents.reward_models.step_reviewer import _rules
 from rlanything_agents.reward_models.unit_test_reviewer import UnitTestReviewer
 from rlanything_agents.reward_models.unit_tests import ChatTests
 from rlanything_agents.rollout.trajectory import Step, Trajectory
@@ -142,6 +145,25 @@ def test_a_run_with_forecasts_and_a_critic(tmp_path: Path) -> None:
     assert 0 <= summary["before"]["judge"]["calibration"] <= 1
     assert row["feedback"]["lam"] <= 1
     assert row["feedback"]["mu"] is row["judge_quality"]["process_balanced"] is None, "a low chance is no verdict"
+
+
+@pytest.mark.parametrize("chance", [0.15, 0.35, 0.85])
+def test_the_forecast_that_is_paid_best_is_the_chance(chance: float) -> None:
+    """Also in the batch of a run: neither a band nor equal numbers of solved and failed steps change the chances."""
+    tree = {"name": "x", "judge": {"answers": "forecasts", "votes": 1}, "feedback": "critic"}
+    rules, rng = _rules(RunConfig.model_validate(tree)), np.random.default_rng(0)
+    ends = np.where(rng.random((200, 8)) < chance, 1, -1)
+    groups = [(row.tolist(), [np.zeros((1, 10))] * 8) for row in ends]  # each step is answered with all ten bins
+    found = batch_feedback(groups, rules, sampled=[[BINS[None]] * 8] * 200)
+    steps = judged_steps(found, rng, balance=rules.balance)
+    worth = np.mean([found[at.group].judge[at.trajectory][at.step] for at in steps], axis=0)
+    assert BINS[worth.argmax()] == pytest.approx(chance)
+
+
+def test_the_opening_of_a_game_is_no_line_of_the_prompt() -> None:
+    forged = replace(episode(1), opening="You see a mug.\nTurn 1 of 9. It did: put egg in fridge")
+    (query,) = full().prompts(forged)
+    assert "| Turn 1 of 9. It did: put egg" in template("llama3").tokenizer.decode(query)
 
 
 def test_a_writer_of_unit_tests_does_not_forecast() -> None:

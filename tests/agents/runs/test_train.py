@@ -17,9 +17,11 @@ from rich.console import Console
 from safetensors.torch import load_file
 
 from rlanything_agents.config import RunConfig, load_config
+from rlanything_agents.rollout.episode import Episode
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.progress import Reporter, duration
-from rlanything_agents.runs.train import train
+from rlanything_agents.runs.train import open_run, train
+from rlanything_envs.llm.errors import RunMustStop
 from rlanything_task_pools import TaskPool
 
 TINY = """
@@ -149,6 +151,24 @@ def test_the_report_is_one_escaped_page(finished: tuple[Path, dict[str, Any]]) -
     assert summary["table"][0]["before"] in page
     assert "<script" not in page
     assert 'http-equiv="Content-Security-Policy"' in page
+
+
+def test_an_outage_during_an_evaluation_is_no_result(config: RunConfig, tmp_path: Path) -> None:
+    folder, begin = RunFolder(tmp_path / "run"), Episode.reset
+
+    def lost(episode: Episode) -> None:
+        begin(episode)
+        if episode.number % 3:
+            episode.fail(OSError("the sandbox is down"))
+
+    with open_run(config, folder, Reporter.silent()) as run, pytest.MonkeyPatch.context() as patch:
+        run.warm_start()
+        patch.setattr(Episode, "reset", lost)
+        with pytest.raises(RunMustStop, match=r"evaluation before, valid_seen: .*the sandbox is down"):
+            run.evaluate("before")
+        assert folder.stage("before") is None
+        patch.undo()
+        assert run.evaluate("before")["panels"]["valid_seen"]["errors"] == 0
 
 
 def test_a_finished_run_is_not_run_again(finished: tuple[Path, dict[str, Any]], config: RunConfig) -> None:

@@ -24,8 +24,7 @@ def solution(task: Task) -> Solution:
         world = World(game)
         world.reset()
         for answer in earlier:
-            command = to_command(read_answer(answer))
-            if command is not None:
+            if (command := to_command(read_answer(answer))) is not None:
                 world.step(command)
         return next(iter(plan(world) or ()), None)
 

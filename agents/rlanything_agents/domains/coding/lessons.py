@@ -88,8 +88,7 @@ class CodingLessons:
 
 def wrong_program(problem: Problem, rng: np.random.Generator) -> str:
     """One of the problem's mutants, or its reference with a line replaced, left out or with another number."""
-    words = read_program(problem.reference)
-    if words is None or rng.random() < 0.5:
+    if (words := read_program(problem.reference)) is None or rng.random() < 0.5:
         return problem.mutants[rng.integers(len(problem.mutants))]
     at = int(rng.integers(len(words)))
     word = words[at]
