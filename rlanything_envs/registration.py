@@ -14,7 +14,6 @@ class Registration:
     entry_point: str
     vector_entry_point: str
     max_episode_steps: int | None
-    disable_env_checker: bool = False
     kwargs: dict[str, Any] = field(default_factory=dict)
     text: dict[str, Any] = field(default_factory=dict)
     """Arguments with which the environment's observations are texts."""
@@ -45,8 +44,6 @@ REGISTRATIONS: tuple[Registration, ...] = (
         entry_point="rlanything_envs.osworld.env:OSWorldEnv",
         vector_entry_point="rlanything_envs.vector:osworld",
         max_episode_steps=None,
-        # Gymnasium's passive checker breaks the first step after a first reset that failed, as one on a desktop may.
-        disable_env_checker=True,
         text={"observation": "text"},
         tools={"instructions": False, "action_space": "computer_13"},
     ),
@@ -62,7 +59,7 @@ def register_all() -> None:
                 entry_point=row.entry_point,
                 vector_entry_point=row.vector_entry_point,
                 max_episode_steps=row.max_episode_steps,
-                disable_env_checker=row.disable_env_checker,
+                disable_env_checker=True,  # the passive checker breaks every step after a first reset that failed
                 kwargs=dict(row.kwargs),
             )
 

@@ -122,7 +122,11 @@ def source_of(tasks: Tasks) -> TaskSource:
     """The task source for the ``tasks`` argument of an environment."""
     if isinstance(tasks, TaskPool | str | os.PathLike):
         return PoolTasks(tasks)
-    return GivenTasks(tasks) if isinstance(tasks, Iterable) else tasks
+    if isinstance(tasks, Iterable):
+        return GivenTasks(tasks)
+    if not hasattr(tasks, "draw"):
+        raise SettingError(f"tasks = {tasks!r:.80}: give tasks, a task pool or its file, or an object that draws tasks")
+    return tasks
 
 
 def is_task_id(wanted: object, domain: str) -> bool:
@@ -136,6 +140,8 @@ def wanted_task(options: Mapping[str, Any] | None) -> Any:
     Raises:
         SettingError: there is another key, which would otherwise be ignored in silence.
     """
+    if options is not None and not isinstance(options, Mapping):
+        raise SettingError(f"reset(options={options!r:.80}): give a mapping such as {{'task': ...}}")
     if unknown := sorted(map(str, (options or {}).keys() - {"task"})):
         raise SettingError(f"reset(options=...) has no option {unknown[0]!r:.80}: the one option is 'task'")
     return (options or {}).get("task")

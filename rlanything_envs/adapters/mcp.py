@@ -162,8 +162,7 @@ def _protocol(env_id: str, arguments: dict[str, Any], max_sessions: int) -> Prot
     async def call_tool(context: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
         # The SDK has no public name for the connection, which has the state and outlives a request.
         connection = context.session._connection
-        episodes = connection.state.get(_SESSION)
-        if episodes is None:
+        if (episodes := connection.state.get(_SESSION)) is None:
             if len(played) >= max_sessions:
                 return _failure(f"there are {max_sessions} sessions already, the most of this server; try again later")
             episodes = connection.state[_SESSION] = _Episodes(lambda: ToolConversation(env_id, **arguments))
@@ -206,8 +205,7 @@ class _Episodes:
             serving.check_request(self._conversation, task, seed)
             return _result(self._conversation.start(task, seed=seed))
         except Exception as error:  # no result without a turn: such an episode has no reward
-            reason = serving.client_error(error)
-            if reason is None:
+            if (reason := serving.client_error(error)) is None:
                 _log.exception("a session failed")
                 reason = "InternalError: the server's log says what failed; the episode counts for nothing"
             return _failure(reason)

@@ -72,8 +72,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
         super().__init__()
         config = OmegaConf.to_container(env_config, resolve=True) if isinstance(env_config, DictConfig) else env_config
         config, row = dict(config or {}), dict(extras or {})
-        env_id = config.get("env_id") or env_id
-        if env_id is None:
+        if (env_id := config.get("env_id") or env_id) is None:
             raise ValueError("SkyRLEnv: env_id is missing: give it to `register`, or in the environment's env_config")
         self._task = row.get("task")
         self._seed = None if row.get("seed") is None else int(row["seed"])
@@ -105,8 +104,7 @@ class SkyRLEnv(BaseTextEnv):  # type: ignore[misc]
             self._group = self._source.join(self._group_name)
             task = self._group.task
         turn = self._played(lambda: self._conversation.start(task, seed=self._seed))
-        messages = [dict(message) for message in prompt]
-        if messages and messages[-1]["role"] == "user":
+        if (messages := [dict(message) for message in prompt]) and messages[-1]["role"] == "user":
             turn = replace(turn, text=f"{messages.pop()['content']}\n\n{turn.text}".strip())
         return [*messages, _message(turn)], turn.info
 

@@ -239,8 +239,7 @@ class AlfWorldEnv(gym.Env[str, str]):
             InvalidAction: the action is not a string.
             InfrastructureError: the engine failed; the episode is void.
         """
-        world = self.world
-        if world is None:
+        if (world := self.world) is None:
             raise EpisodeOver("AlfWorldEnv: no episode is running: call reset() first")
         if not isinstance(action, str):
             raise InvalidAction(f"AlfWorldEnv: an action is a text, got {type(action).__name__}: pass a str")

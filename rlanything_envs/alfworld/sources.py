@@ -53,8 +53,7 @@ class OfficialTasks:
         """
         first, count = int(rng.integers(len(self._games))), len(self._games)
         for index in range(first, first + count):
-            task = self._load(index % count)
-            if task is not None:
+            if (task := self._load(index % count)) is not None:
                 return task
         reason = self.unreadable[self._games[first]]
         raise InfrastructureError(f"all {count} games of the split {self._split!r} cannot be read; {reason}")

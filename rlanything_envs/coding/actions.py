@@ -117,8 +117,7 @@ class _Section:
 
     def follows_its_program(self) -> Verb | None:
         """The action word where it stands alone, with no block but input after it, and is not merely a heading."""
-        word = self.word
-        if word is None or not word.alone or word.verb == "GIVE_UP":
+        if (word := self.word) is None or not word.alone or word.verb == "GIVE_UP":
             return None
         if not all(word.verb == "RUN" and block.tag in _INPUT for block in self.blocks):
             return None
@@ -140,8 +139,7 @@ class _Reader:
         return self._with_code("SUBMIT", blocks[-1])
 
     def action(self, text: str) -> Action:
-        call = read_call(text)
-        if call is not None and (verb := self._allowed(call.verb)) is not None:
+        if (call := read_call(text)) is not None and (verb := self._allowed(call.verb)) is not None:
             if verb == "GIVE_UP":
                 return Action(verb)
             inner = [item for item in read_items(call.code) if isinstance(item, Block)]
@@ -198,8 +196,7 @@ class _Reader:
             return self._with_code(word.verb, program, _stdin_of(section.blocks, program) if word.verb == "RUN" else "")
         program = self._program(before or blocks)
         for section in reversed(sections[1:]):
-            verb = section.follows_its_program()
-            if verb is not None:
+            if (verb := section.follows_its_program()) is not None:
                 return self._with_code(verb, program, _stdin_of(section.blocks, program))
         place = next(place for place, item in enumerate(items) if item is program)
         prose = [item for item in items[:place] if isinstance(item, str)]
@@ -219,8 +216,7 @@ class _Reader:
         """Rank of a block: 4 a complete program, 3 marked as one, 2 looks like one, 1 may be one, 0 is none."""
         if not block.body.strip() or block.tag in _NO_PROGRAM:
             return 0
-        language = self._language(block)
-        if language is None:
+        if self._language(block) is None:
             return 1
         if self._is_complete(block.body):
             return 4

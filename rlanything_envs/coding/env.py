@@ -18,7 +18,7 @@ from rlanything_envs.coding.actions import (
 )
 from rlanything_envs.coding.messages import MAX_OBSERVATION_LENGTH
 from rlanything_envs.coding.tools import toolset
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, Unreadable
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, InvalidAction, SettingError, Unreadable
 from rlanything_envs.sources import GeneratedTasks, Tasks, find_task, source_of, wanted_task
 from rlanything_envs.spaces import Unicode
 from rlanything_envs.tools import Toolset
@@ -189,6 +189,8 @@ class CodingEnv(gym.Env[str, str]):
             raise ValueError(f"CodingEnv: reward {reward!r} is unknown; choose 'all' or 'fraction'")
         if backend not in ("process", "docker"):
             raise ValueError(f"CodingEnv: backend {backend!r} is unknown; choose 'process' or 'docker'")
+        if not isinstance(allow_unsafe, bool):
+            raise SettingError(f"CodingEnv: allow_unsafe = {allow_unsafe!r:.80}: give True or False")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"CodingEnv: render_mode {render_mode!r} is unknown; choose 'ansi' or None")
         self.action_space = Unicode(MAX_ACTION_LENGTH)

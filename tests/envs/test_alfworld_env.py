@@ -10,7 +10,7 @@ from forms import some_answer
 
 from rlanything_envs import Conversation, Verdict
 from rlanything_envs.alfworld.env import AlfWorldEnv
-from rlanything_envs.errors import EpisodeOver, InfrastructureError, UnknownTask
+from rlanything_envs.errors import EpisodeOver, InfrastructureError, SettingError, UnknownTask
 from rlanything_envs.llm.choices import matches
 from rlanything_envs.views import get_view
 from rlanything_task_pools import PoolError, Task, TaskFormatError
@@ -228,6 +228,25 @@ def test_generator_arguments():
     assert goals <= {"heat", "put"}
     with pytest.raises(KnobError, match="unknown knobs"):
         AlfWorldEnv(knobs={"size": 3})
+
+
+@pytest.mark.parametrize("env_id", ["RLAnything/AlfWorld-v0", "RLAnything/Coding-v0"])
+def test_an_environment_plays_after_a_first_reset_that_failed(env_id: str) -> None:
+    env = gym.make(env_id)
+    with pytest.raises(UnknownTask):
+        env.reset(options={"task": "typo"})
+    for wrong in ("x", 1, []):
+        with pytest.raises(SettingError, match="give a mapping such as"):
+            env.reset(options=wrong)  # type: ignore[arg-type]
+    env.reset(seed=0)
+    assert isinstance(env.step("look")[0], str)
+    with pytest.raises(SettingError, match="tasks = True: give tasks"):
+        gym.make(env_id, tasks=True)
+
+
+def test_no_text_is_permission_to_run_programs_unsafely() -> None:
+    with pytest.raises(SettingError, match="allow_unsafe = 'false': give True or False"):
+        gym.make("RLAnything/Coding-v0", allow_unsafe="false")
 
 
 def test_game_files(task, tmp_path):

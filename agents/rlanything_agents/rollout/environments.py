@@ -30,12 +30,18 @@ def make_envs(config: RunConfig, count: int, **more: Any) -> list[gym.Env[Any, A
         config: Settings of the run; uses ``domain``, ``environment`` and ``rollout.screenshots``.
         count: Number of environments.
         more: Further arguments of the environment, which take precedence.
+
+    Raises:
+        ConfigError: The environment takes no such arguments.
     """
     arguments = {**config.environment_arguments, **more}
     if config.rollout.screenshots:
         arguments.setdefault("render_mode", "rgb_array")
     env_id = get_domain(config.domain).env_id
-    return [make_env(env_id, config.view, disable_env_checker=True, **arguments) for _ in range(count)]
+    try:
+        return [make_env(env_id, config.view, **arguments) for _ in range(count)]
+    except (TypeError, ValueError, LookupError) as error:
+        raise ConfigError(f"{env_id}: {error}; correct the section `environment`") from error
 
 
 def check_eyes(env: gym.Env[Any, Any], sees: bool) -> None:

@@ -31,8 +31,7 @@ class TextAgent(GymnasiumAgent):  # type: ignore[misc]
             result = await super().run(request, body)
             return result.model_copy(update={"success": float(bool(result.info.get("success")))})
         except ClientResponseError as error:
-            detail = _detail(error)
-            if detail is None:
+            if (detail := _detail(error)) is None:
                 raise
         return JSONResponse(
             {

@@ -118,8 +118,7 @@ class TextServer(GymnasiumServer):  # type: ignore[misc]
         """
         assert session_id is not None  # nosec B101 # by the session middleware
         self._end_idle()
-        session = self.session_state.get(session_id)
-        if session is None:
+        if (session := self.session_state.get(session_id)) is None:
             if len(self.session_state) >= self.config.max_sessions:
                 raise refusal(503, f"{self.config.max_sessions} episodes are running", PROVIDER_QUOTA_EXHAUSTED)
             session = self.session_state[session_id] = Session()
@@ -146,8 +145,7 @@ class TextServer(GymnasiumServer):  # type: ignore[misc]
         Raises:
             HTTPException: See the class.
         """
-        session = self.session_state.get(session_id)
-        if session is None:
+        if (session := self.session_state.get(session_id)) is None:
             raise refusal(409, "no episode is running in this session", SESSION_LOST)
         text, request = extract_text(action), metadata.get("_ng_step_request_id")
         turn = await self._aside(session, lambda: session.answer(text, request))
@@ -173,8 +171,7 @@ class TextServer(GymnasiumServer):  # type: ignore[misc]
 
     async def _close_endpoint(self, request: Request, body: _CloseRequest) -> dict[str, bool]:
         """End the session; an episode that is not over has failed, or counts for nothing where the agent says so."""
-        session = self.session_state.pop(request.session.get(SESSION_ID_KEY), None)
-        if session is not None:
+        if (session := self.session_state.pop(request.session.get(SESSION_ID_KEY), None)) is not None:
             await asyncio.get_running_loop().run_in_executor(self._threads, session.end, None if body.failed else False)
         return {"closed": session is not None}
 

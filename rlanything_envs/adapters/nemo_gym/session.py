@@ -135,8 +135,7 @@ def refusal(status: int, reason: str, kind: str) -> HTTPException:
 
 def _of_error(error: Exception) -> HTTPException:
     """An error as the client may see it: one of the interface, or none but that something failed."""
-    message = client_error(error)
-    if message is None:
+    if (message := client_error(error)) is None:
         _log.error("an episode failed", exc_info=error)
         message = "InternalError: the server's log says what failed; the episode counts for nothing"
     elif not isinstance(error, InfrastructureError):

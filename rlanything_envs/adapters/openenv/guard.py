@@ -56,8 +56,7 @@ class Guard:
             await self.app(scope, receive, send)
 
     async def _session(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = refusal(scope, self.token)
-        if refused is None and scope["path"] != "/ws":
+        if (refused := refusal(scope, self.token)) is None and scope["path"] != "/ws":
             refused = 404, "the WebSocket is at /ws"
         if refused is not None:
             await receive()  # the request to connect

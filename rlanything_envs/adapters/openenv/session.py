@@ -138,8 +138,7 @@ class Session(Environment):  # type: ignore[misc]
         try:
             yield
         except Exception as error:
-            message = client_error(error)
-            if message is None:
+            if (message := client_error(error)) is None:
                 _log.exception("a session of %s failed", self._state.env_id)
                 message = "InternalError: the server's log says what failed; the episode counts for nothing"
                 self._state.done = True

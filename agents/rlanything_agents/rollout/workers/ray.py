@@ -104,8 +104,7 @@ class RayWorkers:
         Raises:
             InfrastructureError: The workers are not ready in time.
         """
-        ours = not ray.is_initialized()
-        if ours:
+        if ours := not ray.is_initialized():
             _start(settings)
         workers = None
         try:

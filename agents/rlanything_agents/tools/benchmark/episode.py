@@ -173,6 +173,10 @@ class World:
             BenchmarkError: The environment rejects its arguments.
         """
         env_id = get_domain(self.domain).env_id
+        if wrong := sorted({"view", "render_mode"} & set(self.arguments)):
+            raise BenchmarkError(
+                f"--env {wrong[0]}: a benchmark plays the full view unseen, and run:FOLDER its own view"
+            )
         try:
             if self.record:
                 return RecordedConversation(Path(self.record), env_id, keep_results=self.keep_results, **self.arguments)

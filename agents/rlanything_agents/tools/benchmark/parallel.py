@@ -145,8 +145,7 @@ def _start_process(agent: Solo, world: World) -> None:
 
 def _end_with_the_benchmark() -> None:
     """End this worker process with its parent, without which it would wait for work forever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(ORPHANED)
 

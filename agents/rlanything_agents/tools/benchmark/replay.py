@@ -115,7 +115,6 @@ class _Again:
         self._answers = iter(answers)
 
     def act(self, turn: Turn) -> Response:
-        answer = next(self._answers, None)
-        if answer is None:
+        if (answer := next(self._answers, None)) is None:
             raise Outgrown("overlong", "the stored answers end before the episode, which has not solved its task")
         return Response(answer)

@@ -82,8 +82,7 @@ def _summary(domain: str, stored: Sequence[StoredEpisode], results: Mapping[Key,
     changed: list[dict[str, Any]] = []
     before = now = 0
     for episode in stored:
-        result = results.get(episode.key)
-        if result is None or result.outcome is None:
+        if (result := results.get(episode.key)) is None or result.outcome is None:
             lost[readable(episode.reason if result is None else result.error, 300)] += 1
             continue
         before, now = before + (episode.outcome == 1), now + (result.outcome == 1)
@@ -93,8 +92,7 @@ def _summary(domain: str, stored: Sequence[StoredEpisode], results: Mapping[Key,
                 {"task": task, "group": readable(group, 60), "episode": number, "goal": readable(episode.goal, 300)}
                 | {"was": episode.outcome, "now": result.outcome, "why": _why(domain, episode.replay, result)}
             )
-    judged = len(stored) - lost.total()
-    if not judged:
+    if not (judged := len(stored) - lost.total()):
         told = "; ".join(f"{count} times: {reason}" for reason, count in lost.most_common(3)) or "it holds none"
         raise BenchmarkError(f"not one of {len(stored)} episodes can be judged again: {told}")
     return {

@@ -82,8 +82,7 @@ class _ExpertPlayer:
         self._given: list[str] = []
 
     def act(self, turn: Turn) -> Response:
-        answer = self._solution(self._given)
-        if answer is None:
+        if (answer := self._solution(self._given)) is None:
             raise BenchmarkError(
                 f"task {self._task_id}: the known solution of {len(self._given)} answers did not end the episode; the "
                 "environment is not the one it was proved in"

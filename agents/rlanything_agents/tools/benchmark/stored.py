@@ -213,8 +213,7 @@ def _replay(key: Key, task: Task | str, record: _Record | str, limit: int, place
         raise BenchmarkError(f"the domain {task.domain} cannot be judged again: {', '.join(JUDGED)} can")
     if record.task_id != task.id or record.goal not in ("", task.goal):
         return "its record is of another task"
-    answers = tuple(turn.action for turn in record.turns)
-    if not answers:
+    if not (answers := tuple(turn.action for turn in record.turns)):
         return "it has no answers"
     group, _, number = key
     if task.domain == "osworld":

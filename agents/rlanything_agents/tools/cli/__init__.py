@@ -8,8 +8,10 @@ subcommand, whose heavy imports happen when it is called.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -96,4 +98,7 @@ def rlanything(
 
 def main() -> None:
     """Entry point of the console script."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
     app()

@@ -125,8 +125,7 @@ def must_be_complete(summary: Mapping[str, Any], unreadable: Collection[str] = (
     from rlanything_envs.llm.errors import RunMustStop
 
     rate = summary["total"]["rate"]
-    left = summary["left"] - len(unreadable) * summary["settings"]["episodes"]
-    if left:
+    if left := summary["left"] - len(unreadable) * summary["settings"]["episodes"]:
         told = next((error["error"] for error in summary["errors"] if error["task"] not in unreadable), "not played")
         if rate is None and "RequestRejected" in told:
             raise BenchmarkError(f"no episode ended with an outcome: {told}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import select
 import signal
 import sys
 import threading
@@ -86,8 +87,10 @@ def plain_errors(*packages: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = _explained(error, ("rlanything_", *packages))
-        if found is None:
+        if isinstance(error, BrokenPipeError) and _unread():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(128 + signal.SIGPIPE) from None
+        if (found := _explained(error, ("rlanything_", *packages))) is None:
             raise
         typer.echo(f"error: {printable(found[0])}", err=True)
         try:
@@ -95,6 +98,13 @@ def plain_errors(*packages: str) -> Iterator[None]:
         except OSError:  # what it holds would fail again at the interpreter's end, and the exit code would be 120
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(found[1]) from None
+
+
+def _unread() -> bool:
+    """Whether who reads the standard output has left."""
+    output = select.poll()
+    output.register(sys.stdout, 0)
+    return bool(output.poll(0))
 
 
 def _explained(error: Exception, packages: tuple[str, ...]) -> tuple[str, int] | None:

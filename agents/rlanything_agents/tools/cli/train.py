@@ -147,8 +147,7 @@ def _dry_run(settings: RunConfig, folder: RunFolder, as_json: bool, pilot: bool)
         tree = findings_tree(findings)
         print_json({**tree, "time": _time(settings) if tree["healthy"] and pilot else None})
         return bool(tree["healthy"])
-    healthy = show_findings(findings, as_json=False)
-    if healthy and pilot:
+    if (healthy := show_findings(findings, as_json=False)) and pilot:
         typer.echo("Running a pilot to estimate the time, which takes minutes with a pretrained model ...")
         typer.echo(f"Time: {_time(settings)}")
     return healthy

@@ -97,8 +97,7 @@ def _extras() -> Iterator[Finding]:
 
 
 def _memory() -> Iterator[Finding]:
-    memory = memory_of_machine()
-    if memory is None:
+    if (memory := memory_of_machine()) is None:
         yield Finding("memory", None, "unknown on this system")
         return
     free, total = memory
@@ -146,8 +145,7 @@ def _sandbox() -> Iterator[Finding]:
     tiers = available_tiers()
     best = next((tier for tier in SAFE if tiers[tier] is None), None)
     for tier in SAFE:
-        reason = tiers[tier]
-        if reason is None:
+        if (reason := tiers[tier]) is None:
             yield Finding(f"sandbox {tier}", True, "programs can be judged in it")
         else:
             yield Finding(f"sandbox {tier}", None, reason)

@@ -77,8 +77,7 @@ def new_folder(folder: RunFolder, target: Path) -> Iterator[tuple[list[Path], Pa
     """
     if target.exists():
         raise RunFolderError(f"{target} exists: choose another folder")
-    files = sorted(folder.trajectories.glob("*.jsonl.gz"))
-    if not files:
+    if not (files := sorted(folder.trajectories.glob("*.jsonl.gz"))):
         raise RunFolderError(f"{folder.path} has no episodes yet: no file in {folder.trajectories.name}/")
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     shutil.rmtree(scratch, ignore_errors=True)

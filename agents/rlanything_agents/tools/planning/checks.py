@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from rlanything_agents.config import AnyModel, CheckpointConfig, ConfigError, Part, RunConfig, SharedConfig
+from rlanything_agents.config import AnyModel, CheckpointConfig, Part, RunConfig, SharedConfig
 from rlanything_agents.engines.shared_memory import LARGER, fits_in_memory, room
 from rlanything_agents.models.checkpoint import check_attention, checkpoint_source
 from rlanything_agents.models.precision import precision_of
@@ -105,10 +105,7 @@ def _environment(config: RunConfig) -> Iterator[Finding]:
     from rlanything_agents.rollout.environments import check_eyes, make_envs
 
     domain = get_domain(config.domain)
-    try:
-        (env,) = make_envs(config, 1)
-    except (TypeError, LookupError) as error:
-        raise ConfigError(f"{domain.env_id}: {error}; correct the section `environment`") from error
+    (env,) = make_envs(config, 1)
     policy = config.policy
     try:
         if not isinstance(policy, CheckpointConfig):
@@ -195,8 +192,7 @@ def _memory(config: RunConfig, folder: RunFolder) -> Iterator[Finding]:
         remedy = "" if fits else "a smaller model or context, `lora`, `checkpointing: true`, or FSDP2 on more GPUs"
         yield Finding(f"memory: {phase.name}", fits, f"{human(phase.total)}{limit}: {parts}; {phase.note}", remedy)
     for model in models:
-        trainer = model.trainer
-        if trainer is not None and model.context > trainer.micro_batch_tokens:
+        if (trainer := model.trainer) is not None and model.context > trainer.micro_batch_tokens:
             row = model.learns(trainer, 0.0, None, model.context).parts["micro-batch"]
             message = (
                 f"{trainer.micro_batch_tokens:,}; a prompt with its answer may have {model.context:,} (`context`): a "

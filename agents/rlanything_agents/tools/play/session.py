@@ -134,8 +134,7 @@ class Session:
 
     def _solve(self, rest: str) -> None:
         for _ in range(MAX_SOLVING):
-            hint = self.game.hint()
-            if hint is None:
+            if (hint := self.game.hint()) is None:
                 break
             self._say(f"> {_shown(hint)}", "cyan")
             self._answer(hint)

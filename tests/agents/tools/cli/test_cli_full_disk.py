@@ -106,6 +106,18 @@ def test_a_limit_on_files(tmp_path: Path, run: Path, exported: Path, name: str) 
     one_line(done)
 
 
+@pytest.mark.parametrize("wanted", [["pool", "verify", "{run}"], ["pool", "metrics", "{run}", "--json"]])
+def test_nobody_reads_what_is_printed(run: Path, wanted: list[str]) -> None:
+    command = [sys.executable, "-c", CODE, *(word.format(run=run) for word in wanted)]
+    closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    reading, writing = os.pipe()
+    os.close(reading)
+    left = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (left.returncode in (1, 141), left.stderr) == (True, ""), "no failed connection that a script tries again"
+
+
 def test_what_is_printed_into_a_full_disk(run: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
