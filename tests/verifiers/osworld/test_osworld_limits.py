@@ -13,6 +13,7 @@ import zipfile
 import zlib
 
 import pytest
+from openpyxl.drawing.image import Image as SheetImage
 from openpyxl.formatting.rule import CellIsRule
 from openpyxl.styles import PatternFill
 from osworld_desk import Desk, Web, letter, picture, repacked, score_files, score_value, sheet, show, zipped
@@ -20,7 +21,7 @@ from PIL import Image
 
 from rlanything_verifiers.osworld import File, VerifierError, database, evaluate, limited, opening
 from rlanything_verifiers.osworld.errors import Unreadable
-from rlanything_verifiers.osworld.metrics import documents
+from rlanything_verifiers.osworld.metrics import archives, documents
 from rlanything_verifiers.osworld.opening import Package, package
 from rlanything_verifiers.osworld.sheets import styles
 
@@ -150,6 +151,50 @@ def test_cells_that_span_everything():
     )
 
 
+# --- parts that are mentioned often ---
+
+
+def pictured(times):
+    """A sheet with one picture, placed as often."""
+    data = sheet([1], change=lambda made: made.add_image(SheetImage(io.BytesIO(picture(8, 8))), "A1"))
+    anchor = re.compile(rb"<(?:xdr:)?oneCellAnchor.*</(?:xdr:)?oneCellAnchor>", re.DOTALL)
+    return with_part(data, "xl/drawings/drawing1.xml", lambda text: anchor.sub(lambda found: found[0] * times, text))
+
+
+def listed(times, mark=b""):
+    """A spreadsheet that lists its one sheet under as many names."""
+    data = with_part(sheet(*[[1]] * 40), SHEET, lambda text: text.replace(b"</sheetData>", b"</sheetData>" + mark))
+    entry = re.compile(rb'<sheet ([^>]*)name="Sheet1"([^>]*)/>')
+    names = lambda found: b"".join(  # noqa: E731
+        b'<sheet %sname="s%d"%s/>' % (found[1], number, found[2]) for number in range(times)
+    )
+    return with_part(data, "xl/workbook.xml", lambda text: entry.sub(names, text))
+
+
+MERGED = b'<mergeCells><mergeCell ref="C1:Z40"/></mergeCells>'
+
+
+@pytest.mark.parametrize(
+    ("limit", "size", "made", "mark"),
+    [
+        ("MAX_UNPACKED", 60_000, pictured, ()),
+        ("MAX_XML", 60_000, listed, ()),
+        ("MAX_ELEMENTS", 1000, listed, ()),
+        ("MAX_CELLS", 5000, listed, (MERGED,)),
+    ],
+    ids=["picture", "bytes", "elements", "cells"],
+)
+def test_a_part_counts_each_time_it_is_read(monkeypatch, limit, size, made, mark):
+    monkeypatch.setattr(opening, limit, size)
+    assert [sheet_score(made(times, *mark)) for times in (1, 2, 300)] == [1, 1, 0]
+
+
+def test_merged_cells_of_all_sheets_count(monkeypatch):
+    monkeypatch.setattr(opening, "MAX_CELLS", 5000)
+    more = lambda made: [made.parent.create_sheet().merge_cells("C1:Z40") for _ in range(6)]  # noqa: E731
+    assert sheet_score(sheet([1], change=more)) == 0
+
+
 # --- zip files ---
 
 
@@ -226,6 +271,15 @@ def test_pictures_of_absurd_size(data):
         assert score_files(func, data, picture()) == 0
 
 
+def test_an_icon_is_no_picture():
+    """The picture in it may be larger than it says."""
+    inside = io.BytesIO()
+    Image.new("RGB", (300, 300)).save(inside, "PNG")
+    head = struct.pack("<HHH", 0, 1, 1) + struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(inside.getvalue()), 22)
+    with pytest.raises(Unreadable):
+        opening.image(File("a.png", head + inside.getvalue()))
+
+
 def test_a_large_picture_needs_little_memory():
     file = io.BytesIO()
     Image.new("RGB", (6000, 4000), "gray").save(file, "PNG")
@@ -238,6 +292,26 @@ def test_a_large_picture_needs_little_memory():
 def test_large_texts():
     assert score_files("file_contains", b"x" * (16 * 2**20 + 1), rules={"expected": ["x"]}) == 0
     assert score_files("file_contains", b"x" * (16 * 2**20), rules={"expected": ["x"]}) == 1
+
+
+@pytest.mark.parametrize(
+    "page", [b"<p>" * 300, b'<meta charset="utf-7">' + b"+ADw-p+AD4-" * 300], ids=["plain", "utf-7"]
+)
+def test_elements_of_a_web_page(monkeypatch, page):
+    monkeypatch.setattr(opening, "MAX_ELEMENTS", 200)
+    assert score_files("compare_htmls", page, page[: len(page) // 2], name="a.html") == 0
+    assert score_files("compare_htmls", b"<p>a", b"<p>a", name="a.html") == 1
+    with pytest.raises(Unreadable, match="more than 200 elements"):
+        opening.html(File("a.html", page))
+
+
+@pytest.mark.parametrize(("limit", "why"), [("MAX_XML", "bytes"), ("MAX_ELEMENTS", "lines")])
+def test_pages_of_a_book(monkeypatch, limit, why):
+    book = lambda pages: File("a.epub", zipped({f"{n}.html": b"<p>x</p>" for n in range(pages)}))  # noqa: E731
+    monkeypatch.setattr(archives, limit, 40)
+    assert len(archives._book(book(4))) == 4
+    with pytest.raises(Unreadable, match=f"{why}; at most 40"):
+        archives._book(book(40))
 
 
 def test_a_reference_beyond_the_limits_is_no_score(monkeypatch):
