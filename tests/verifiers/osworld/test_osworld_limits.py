@@ -7,6 +7,7 @@ import resource
 import sqlite3
 import struct
 import sys
+import tarfile
 import time
 import tracemalloc
 import zipfile
@@ -19,7 +20,8 @@ from openpyxl.styles import PatternFill
 from osworld_desk import Desk, Web, letter, picture, repacked, score_files, score_value, sheet, show, zipped
 from PIL import Image
 
-from rlanything_verifiers.osworld import File, VerifierError, database, evaluate, limited, opening
+from rlanything_verifiers.osworld import File, VerifierError, database, deck, evaluate, limited, opening, word
+from rlanything_verifiers.osworld.archives import members
 from rlanything_verifiers.osworld.errors import Unreadable
 from rlanything_verifiers.osworld.metrics import archives, documents
 from rlanything_verifiers.osworld.opening import Package, package
@@ -156,7 +158,7 @@ def test_cells_that_span_everything():
 
 def pictured(times):
     """A sheet with one picture, placed as often."""
-    data = sheet([1], change=lambda made: made.add_image(SheetImage(io.BytesIO(picture(8, 8))), "A1"))
+    data = sheet([1], change=lambda made: made.add_image(SheetImage(io.BytesIO(picture(64, 48))), "A1"))
     anchor = re.compile(rb"<(?:xdr:)?oneCellAnchor.*</(?:xdr:)?oneCellAnchor>", re.DOTALL)
     return with_part(data, "xl/drawings/drawing1.xml", lambda text: anchor.sub(lambda found: found[0] * times, text))
 
@@ -177,7 +179,7 @@ MERGED = b'<mergeCells><mergeCell ref="C1:Z40"/></mergeCells>'
 @pytest.mark.parametrize(
     ("limit", "size", "made", "mark"),
     [
-        ("MAX_UNPACKED", 60_000, pictured, ()),
+        ("MAX_UNPACKED", 100_000, pictured, ()),
         ("MAX_XML", 60_000, listed, ()),
         ("MAX_ELEMENTS", 1000, listed, ()),
         ("MAX_CELLS", 5000, listed, (MERGED,)),
@@ -186,7 +188,7 @@ MERGED = b'<mergeCells><mergeCell ref="C1:Z40"/></mergeCells>'
 )
 def test_a_part_counts_each_time_it_is_read(monkeypatch, limit, size, made, mark):
     monkeypatch.setattr(opening, limit, size)
-    assert [sheet_score(made(times, *mark)) for times in (1, 2, 300)] == [1, 1, 0]
+    assert [sheet_score(made(times, *mark)) for times in (1, 2, 40)] == [1, 1, 0]
 
 
 def test_merged_cells_of_all_sheets_count(monkeypatch):
@@ -240,6 +242,49 @@ def test_a_zip_file_with_too_many_members_or_one_name_twice():
 def test_a_tar_file_that_grows():
     data = gzip.compress(b"\0" * (129 * 2**20), 1)
     assert score_files("compare_archive", data, zipped({"a": b""})) == 0
+
+
+def headed(records, kind=tarfile.XGLTYPE, members=1):
+    """A tar file with pax headers of the length of 8 bytes, and folders after them."""
+    head, body = tarfile.TarInfo("head"), b"".join(b"8 k%03d=\n" % n for n in range(records))
+    head.type, head.size = kind, len(body)
+    folder = tarfile.TarInfo("folder")
+    folder.type = tarfile.DIRTYPE
+    file = tarfile.TarInfo("a").tobuf(tarfile.USTAR_FORMAT)
+    return b"".join([
+        *(head.tobuf(tarfile.USTAR_FORMAT), body, bytes(-len(body) % 512)),
+        *(folder.tobuf(tarfile.USTAR_FORMAT) * members, file, bytes(1024)),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (headed(100), None),
+        (headed(101), "100 pax headers"),
+        (headed(101, members=0) + headed(5), "100 pax headers"),
+        (headed(3000), "bytes"),
+        (headed(3000, tarfile.XHDTYPE), "bytes"),
+        (headed(1, members=9999), None),
+        (headed(1, members=10_000), "10000 members"),
+    ],
+    ids=["few", "many", "before one file", "long", "long, of one member", "folders", "many folders"],
+)
+def test_headers_of_a_tar_file(data, why):
+    if why is None:
+        assert list(members(File("a.tar", data))) == ["a"]
+        return
+    with pytest.raises(Unreadable, match=why):
+        members(File("a.tar", data))
+
+
+@pytest.mark.parametrize("keys", [{"GNU.sparse.map": "0,1"}, {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}])
+def test_a_sparse_file_in_a_tar_file(keys):
+    entry = tarfile.TarInfo("a")
+    entry.size, entry.pax_headers = 512, {**keys, "GNU.sparse.size": "1"}
+    data = entry.tobuf(tarfile.PAX_FORMAT) + b"1\n0\n1\n".ljust(512, b"\0") + bytes(1024)
+    with pytest.raises(Unreadable, match="sparse"):
+        members(File("a.tar", data))
 
 
 # --- pictures ---
@@ -383,6 +428,38 @@ def test_a_view_in_the_place_of_a_table(monkeypatch, column, rows, seconds, why)
 def test_a_slide_that_is_in_a_show_twice():
     twice = with_part(show("a"), "ppt/presentation.xml", lambda text: re.sub(rb"<p:sldId [^>]*/>", rb"\g<0>" * 2, text))
     assert show_score(twice) == 0
+
+
+def counted(monkeypatch, module, name):
+    """The calls of a function of a module from now on."""
+    calls, real = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda part: calls.append(part) or real(part))
+    return calls
+
+
+def test_a_footer_of_many_sections_is_read_once(monkeypatch):
+    calls = counted(monkeypatch, word, "_numbered")
+    one = letter(change=lambda made: setattr(made.sections[0].footer.paragraphs[0], "text", "Page 1"))
+    section = re.compile(rb"<w:sectPr.*</w:sectPr>", re.DOTALL)
+    more = lambda text: section.sub(lambda found: b"<w:p><w:pPr>%s</w:pPr></w:p>" % found[0] * 9 + found[0], text)  # noqa: E731
+    assert score_files("has_page_numbers_in_footers", with_part(one, DOCUMENT, more), name="a.docx") == 1
+    assert len(calls) == 1
+
+
+def test_notes_of_many_slides_are_read_once(monkeypatch):
+    calls = counted(monkeypatch, deck, "_notes")
+    noted = lambda made: setattr(made.slides[0].notes_slide.notes_text_frame, "text", "n")  # noqa: E731
+    link = re.compile(rb"<Relationship [^>]*/notesSlide\"[^>]*/>")
+
+    def share(parts):
+        shared = link.search(parts["ppt/slides/_rels/slide1.xml.rels"])[0].replace(b'Id="', b'Id="x')
+        for number in (2, 3):
+            name = f"ppt/slides/_rels/slide{number}.xml.rels"
+            parts[name] = parts[name].replace(b"</Relationships>", shared + b"</Relationships>")
+
+    data = repacked(show("a", "b", "c", change=noted), share)
+    assert [slide.notes for slide in deck.read_deck(File("a.pptx", data)).slides] == ["n"] * 3
+    assert len(calls) == 1
 
 
 def test_pictures_are_counted_before_they_are_decoded(monkeypatch):
