@@ -63,7 +63,7 @@ class _Check:
                 value = source.value(context)
                 theirs = context.questions > before or _from_desktop(value)
                 if not source.rules:
-                    if (value is None or value == [] or _holes(value)) and not source.slot.nullable:
+                    if not source.slot.nullable and _missing(value, source.slot):
                         return 0.0
                     value = source.slot.read(value, source.place)
             except Unreadable:
@@ -122,8 +122,9 @@ def _instead(value: Any, models: list[Any]) -> Any:
     return type(value)() if isinstance(value, str | dict | list) else None
 
 
-def _holes(value: Any) -> bool:
-    return isinstance(value, list) and any(item is None for item in value)
+def _missing(value: Any, slot: Slot) -> bool:
+    """Whether there is no answer. Of data an empty list is one: no cookie, page, tab or experiment is left."""
+    return value is None or (isinstance(value, list) and (None in value or (slot.file and not value)))
 
 
 def evaluate(

@@ -84,10 +84,10 @@ def bookmarks(context: Context, config: Nothing) -> dict[str, Any] | None:
 
 
 @getter
-def enabled_experiments(context: Context, config: Nothing) -> list[Any]:
-    """The experiments that are switched on."""
+def enabled_experiments(context: Context, config: Nothing) -> list[Any] | None:
+    """The experiments that are switched on; None where the browser has stored no state."""
     found = _read(context, "Local State", "browser", "enabled_labs_experiments")
-    return found if isinstance(found, list) else []
+    return found if isinstance(found, list) else None if _read(context, "Local State") is None else []
 
 
 @getter
