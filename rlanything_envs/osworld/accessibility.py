@@ -263,8 +263,7 @@ class _Reader:
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if len(self.found) >= _MOST_ELEMENTS or len(self._open) >= _DEEPEST:
             raise expat.ExpatError("the tree has too many elements, or too deep ones")
-        element = _element(tag.rpartition(" ")[2], attributes)
-        if element is None:
+        if (element := _element(tag.rpartition(" ")[2], attributes)) is None:
             self._open.append(None)
             return
         self._open.append((len(self.found), []))
@@ -276,12 +275,10 @@ class _Reader:
             top[1].append(text[:_LONGEST_TEXT])
 
     def _end(self, _: str) -> None:
-        top = self._open.pop()
-        if top is None:
+        if (top := self._open.pop()) is None:
             return
         place, parts = top
-        element = self.found[place]
-        if element is not None and (text := "".join(parts).strip()):
+        if (element := self.found[place]) is not None and (text := "".join(parts).strip()):
             self.found[place] = _with_text(element, text)
 
 

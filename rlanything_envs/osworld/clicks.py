@@ -69,8 +69,7 @@ def clicks_of(action: Any, screen: tuple[int, int] = (1920, 1080), scale: Scale 
         name = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
         if not isinstance(call, ast.Call) or name not in {*_KINDS, *_MOVES} or len(found) == _MOST:
             continue
-        place = _place(call, name, at)
-        if place is None and name in _MOVES:
+        if (place := _place(call, name, at)) is None and name in _MOVES:
             at = None  # wherever it went
             continue
         at = place or at
@@ -99,15 +98,13 @@ class ClickFinder:
         before, self._pointer = self._pointer, self._now()
         if self._pointer is None:
             return []
-        found = clicks_of(getattr(self._env, "code", ""))
-        if found or before is None or before == self._pointer:
+        if (found := clicks_of(getattr(self._env, "code", ""))) or before is None or before == self._pointer:
             return found
         return [Click("click", *self._pointer)]
 
     def _now(self) -> tuple[int, int] | None:
         try:  # the property itself fails where the action has broken the desktop
-            client = getattr(self._env, "client", None)
-            if client is None:
+            if (client := getattr(self._env, "client", None)) is None:
                 return None
             x, y = client.cursor_position()
         except InfrastructureError:

@@ -97,8 +97,7 @@ class Look:
         client.change_wallpaper(_WALLPAPER)
         gtk, frames = self.theme
         script = _SCRIPT.format(gtk=gtk, frames=frames, text=self.text, window=self._window(screen))
-        done = client.run_bash_script(script)
-        if done.returncode == 0:
+        if (done := client.run_bash_script(script)).returncode == 0:
             client.launch(_PANEL)
             done = client.run_bash_script(_PANEL_IS_THERE)
         if done.returncode != 0:

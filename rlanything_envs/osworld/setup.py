@@ -108,8 +108,7 @@ def _download(stage: Stage, files: list[tuple[str, str]]) -> None:
 
 
 def _launch(stage: Stage, command: list[str] | str, shell: bool = False) -> None:
-    program = program_of(command, shell)
-    if program is None:
+    if (program := program_of(command, shell)) is None:
         stage.client.launch(command, shell)
         return
     before = len(stage.applications.windows())

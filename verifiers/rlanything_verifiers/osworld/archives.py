@@ -56,8 +56,7 @@ class _Member(tarfile.TarInfo):
     def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.size > _MAX_HEADER or len(archive.pax_headers) > _MAX_HEADERS:
             raise ValueError(f"pax headers of {self.size} bytes, {len(archive.pax_headers)} for all members")
-        entry: tarfile.TarInfo = super()._proc_pax(archive)  # type: ignore[misc]
-        return entry
+        return super()._proc_pax(archive)  # type: ignore[misc, no-any-return]
 
     def _sparse(self, *_: Any) -> Any:
         raise ValueError("a sparse file")
@@ -77,7 +76,7 @@ def _tarred(file: File) -> dict[str, bytes]:
         size = 0
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:", tarinfo=_Member) as archive:
             for number, member in enumerate(iter(archive.next, None)):
-                archive.members.clear()  # else it holds all of them
+                archive.members.clear()  # type: ignore[attr-defined]  # else it holds all of them
                 if number >= MAX_MEMBERS or len(archive.pax_headers) > _MAX_HEADERS:
                     raise file.refuse(f"more than {MAX_MEMBERS} members, or {_MAX_HEADERS} pax headers for all")
                 if content := archive.extractfile(member) if member.isreg() else None:

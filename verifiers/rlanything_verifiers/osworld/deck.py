@@ -129,9 +129,7 @@ def read_deck(file: File) -> Deck:
         if len({slide.part for slide in parts}) < len(parts):
             raise file.refuse("a slide is in it twice")
         texts = [notes(slide.notes_slide.part) if slide.has_notes_slide else "" for slide in parts]
-        slides = tuple(
-            _slide(each, places(each.slide_layout.part), text) for each, text in zip(parts, texts, strict=True)
-        )
+        slides = tuple(_slide(s, places(s.slide_layout.part), text) for s, text in zip(parts, texts, strict=True))
         return Deck(opened.slide_width or 0, opened.slide_height or 0, slides)
 
 
@@ -149,8 +147,7 @@ def number_color(file: File) -> Rgb | str | None:
 
 def _notes(part: Any) -> str:
     """The text of a page of notes, which may be that of many slides."""
-    notes = part.notes_slide.notes_text_frame
-    return "" if notes is None else str(notes.text).strip()
+    return "" if (notes := part.notes_slide.notes_text_frame) is None else str(notes.text).strip()
 
 
 def _slide(slide: Any, places: Mapping[int, Box], notes: str) -> Slide:
@@ -249,11 +246,9 @@ def _run(run: Any) -> DeckRun:
 
 def _color(filled: Any) -> Rgb | str | None:
     """The colour of a plain fill."""
-    fill = filled.find(f"{_A}solidFill")
-    if fill is None:
+    if (fill := filled.find(f"{_A}solidFill")) is None:
         return None
-    exact = fill.find(f"{_A}srgbClr")
-    if exact is None:
+    if (exact := fill.find(f"{_A}srgbClr")) is None:
         return THEME
     value = int(exact.get("val"), 16)
     return value >> 16 & 255, value >> 8 & 255, value & 255

@@ -164,8 +164,7 @@ def evaluate(
     context = Context(guest, files)
     decided, scores = (0.0, []) if conjunction == "and" else (1.0, [])
     for check in checks:
-        score = check.score(context, strict)
-        if score == decided:
+        if (score := check.score(context, strict)) == decided:
             return decided
         scores.append(score)
     return sum(scores) / len(scores) if conjunction == "and" else max(scores)
@@ -212,11 +211,9 @@ def _parse(evaluator: Mapping[str, Any]) -> tuple[list[_Check], str]:
     """The checks in order, and how they are joined; no checks where the task is infeasible."""
     if not isinstance(evaluator, Mapping):
         raise EvaluatorError(f"evaluator: a JSON object is needed, got {type(evaluator).__name__}")
-    names = evaluator.get("func")
-    if names == INFEASIBLE:
+    if (names := evaluator.get("func")) == INFEASIBLE:
         return [], "and"
-    conjunction = evaluator.get("conj", "and")
-    if conjunction not in ("and", "or"):
+    if (conjunction := evaluator.get("conj", "and")) not in ("and", "or"):
         raise EvaluatorError(f'evaluator.conj: "and" or "or" is needed, got {conjunction!r:.80}')
     if isinstance(names, str):
         return [_check(evaluator, names, "", evaluator.get)], conjunction

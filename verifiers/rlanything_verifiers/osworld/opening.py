@@ -144,9 +144,7 @@ class _Gate:
         self.elements += 1
         self.depth += 1
         if self.elements > MAX_ELEMENTS or self.depth > MAX_DEPTH:
-            raise self.file.refuse(
-                f"XML of {self.elements} elements, {self.depth} deep; the limits are {MAX_ELEMENTS} and {MAX_DEPTH}"
-            )
+            raise self.file.refuse(f"{self.elements} elements, {self.depth} deep; at most {MAX_ELEMENTS}, {MAX_DEPTH}")
         if local in ("gridSpan", "gridBefore", "gridAfter") and any(not _small(text) for text in attributes.values()):
             raise self.file.refuse("a cell of a table that spans more than a thousand columns")
         if "ref" in attributes and local in ("mergeCell", "hyperlink", "comment"):

@@ -75,8 +75,7 @@ def _mel_bands() -> Floats:
     frequencies = np.fft.rfftfreq(_WINDOW, 1 / RATE)
     rising = (frequencies - edges[:-2, None]) / np.diff(edges)[:-1, None]
     falling = (edges[2:, None] - frequencies) / np.diff(edges)[1:, None]
-    weights = np.maximum(0, np.minimum(rising, falling))
-    return np.asarray(weights * (2 / (edges[2:] - edges[:-2]))[:, None])
+    return np.asarray(np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None])
 
 
 def _scaled(features: Floats) -> Floats:

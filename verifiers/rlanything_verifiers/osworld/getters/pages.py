@@ -41,8 +41,7 @@ class Query(Prefix):
 @getter
 def active_tab_url_parse(context: Context, config: Query) -> dict[str, Any] | None:
     """Parameters of the active tab's address; those that it has not are empty."""
-    url = active_url_from_accessTree(context, config)
-    if url is None:
+    if (url := active_url_from_accessTree(context, config)) is None:
         return None
     try:
         given = parse_qs(urlsplit(url).query)
@@ -71,8 +70,7 @@ class DashPart(Prefix):
 @getter
 def url_dashPart(context: Context, config: DashPart) -> str | dict[str, Any] | None:
     """A part of the active tab's address between two slashes."""
-    url = active_url_from_accessTree(context, config)
-    parts = [] if url is None else url.split("/")
+    parts = [] if (url := active_url_from_accessTree(context, config)) is None else url.split("/")
     if not -len(parts) <= config.partIndex < len(parts):
         return None
     part = parts[config.partIndex]
@@ -149,8 +147,7 @@ class Elements(Prefix):
 @getter
 def active_tab_html_parse(context: Context, config: Elements) -> dict[str, Any] | None:
     """Texts of elements of the active tab's page, in a browser that listens for a debugger; nothing without a page."""
-    url = active_url_from_accessTree(context, config)
-    if url is None:
+    if (url := active_url_from_accessTree(context, config)) is None:
         return None
     queries = config.queries()
     question = {"ports": PORTS, "url": _plain(url), "queries": queries}

@@ -53,15 +53,13 @@ def compare_font_names(result: File, rules: FontName) -> float:
 @metric
 def is_first_line_centered(result: File) -> float:
     """The first paragraph is centred."""
-    paragraphs = read_document(result).paragraphs
-    return float(bool(paragraphs) and paragraphs[0].alignment == "CENTER")
+    return float(bool(paragraphs := read_document(result).paragraphs) and paragraphs[0].alignment == "CENTER")
 
 
 @metric
 def has_page_numbers_in_footers(result: File) -> float:
     """Each section has a footer with a page number."""
-    footers = read_document(result).footers
-    return float(bool(footers) and all(footers))
+    return float(bool(footers := read_document(result).footers) and all(footers))
 
 
 @metric

@@ -91,8 +91,7 @@ class Sheet:
     @_guarded
     def style(self, coordinate: str, name: str) -> Any:
         """One property of a cell, of those in `STYLES`."""
-        cell = self._cell(coordinate)
-        return styles.blank(name) if cell is None else styles.read(cell, name)
+        return styles.blank(name) if (cell := self._cell(coordinate)) is None else styles.read(cell, name)
 
     @_guarded
     def styles(self, names: Iterable[str]) -> dict[tuple[int, int], list[Any]]:
