@@ -189,8 +189,7 @@ def _neighbour(element: Element, window: Sequence[Element]) -> str:
     left, top = element.x - element.width // 2, element.y - element.height // 2
     beside, above, name = math.inf, math.inf, ""
     for other in window:
-        named = other.name or other.text
-        if not named or other.role == "table-cell":
+        if not (named := other.name or other.text) or other.role == "table-cell":
             continue
         right, bottom = other.x + other.width // 2, other.y + other.height // 2
         if right <= left + 1 and abs(other.y - element.y) <= element.height // 2 and left - right < beside:
@@ -306,5 +305,4 @@ def _element(role: str, attributes: Mapping[str, str]) -> Element | None:
         return None
     (x, y), (width, height) = map(int, place.groups()), map(int, size.groups())
     name = _BLANK.sub(" ", attributes.get("name", "")).strip()[:_LONGEST_TEXT]
-    box = (x + width // 2, y + height // 2, width, height)
-    return Element(role, name, "", value, *box, frozenset(states))
+    return Element(role, name, "", value, x + width // 2, y + height // 2, width, height, frozenset(states))

@@ -114,8 +114,7 @@ def last_block(text: str) -> str | None:
             elif (ended := line.rstrip()).endswith("```") and (inside := ended[ended.find("```") + 3 : -3]):
                 found = inside[language.end() :] if (language := _LANGUAGE.match(inside)) else inside
             continue
-        closing = line.strip()
-        if len(closing) >= len(fence) and set(closing) == {fence[0]}:
+        if len(closing := line.strip()) >= len(fence) and set(closing) == {fence[0]}:
             found, fence = "\n".join(body), None
         elif closing.endswith("```") and fence[0] == "`":  # closed at the end of its last line
             found, fence = "\n".join([*body, line.rstrip().removesuffix("```")]), None

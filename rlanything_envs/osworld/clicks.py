@@ -163,8 +163,7 @@ def _place(call: ast.Call, name: str, at: tuple[int, int] | None) -> tuple[int, 
     x, y = (names.get(word, given[number] if number < len(given) else None) for number, word in enumerate("xy"))
     if x is None and y is None and name not in _MOVES:
         return at
-    values = [_number(part) for part in (x, y)]
-    if values[0] is None or values[1] is None:
+    if (values := [_number(part) for part in (x, y)])[0] is None or values[1] is None:
         return None
     if not _MOVES.get(name, False):
         return values[0], values[1]

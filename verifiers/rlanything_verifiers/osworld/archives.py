@@ -35,7 +35,7 @@ def members(file: File, folder: str = "") -> Mapping[str, File]:
     Raises:
         Unreadable, VerifierError: it is not an archive, or beyond the limits.
     """
-    found = _zipped(file) if file.data[:2] == b"PK" else _tarred(file)
+    found = dict(Package(file)) if file.data[:2] == b"PK" else _tarred(file)
     base = PurePosixPath("/", folder)
     paths = {PurePosixPath("/", name): data for name, data in found.items()}
     return {
@@ -43,11 +43,6 @@ def members(file: File, folder: str = "") -> Mapping[str, File]:
         for path, data in paths.items()
         if path.is_relative_to(base)
     }
-
-
-def _zipped(file: File) -> dict[str, bytes]:
-    package = Package(file)
-    return {name: package[name] for name in package}
 
 
 class _Member(tarfile.TarInfo):
@@ -72,8 +67,7 @@ def _tarred(file: File) -> dict[str, bytes]:
                 data = stream(io.BytesIO(data)).read(MAX_TAR + 1)
         if len(data) > MAX_TAR:
             raise file.refuse(f"more than {MAX_TAR} bytes unpacked")
-        found: dict[str, bytes] = {}
-        size = 0
+        found, size = dict[str, bytes](), 0
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:", tarinfo=_Member) as archive:
             for number, member in enumerate(iter(archive.next, None)):
                 archive.members.clear()  # type: ignore[attr-defined]  # else it holds all of them

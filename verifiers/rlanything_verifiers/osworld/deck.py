@@ -164,8 +164,7 @@ def _slide(slide: Any, places: Mapping[int, Box], notes: str) -> Slide:
 
 
 def _background(slide: Any, master: Any) -> Rgb | str | None:
-    own = slide.find(f"{_P}cSld/{_P}bg/{_P}bgPr")
-    if own is None or own.find(f"{_A}noFill") is not None:
+    if (own := slide.find(f"{_P}cSld/{_P}bg/{_P}bgPr")) is None or own.find(f"{_A}noFill") is not None:
         own = master.find(f"{_P}cSld/{_P}bg/{_P}bgPr")
     return None if own is None else _color(own)
 

@@ -5,11 +5,12 @@ A file of the desktop that breaks a limit is `Unreadable`, which scores 0. Libra
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 from xml.parsers import expat
 
 from rlanything_verifiers.osworld.file import File
@@ -77,8 +78,7 @@ class Package(Mapping[str, bytes]):
         self.file = file
         with file.reading():
             self._zip = zipfile.ZipFile(io.BytesIO(file.data))
-            members = self._zip.infolist()
-            if len(members) > MAX_MEMBERS:
+            if len(members := self._zip.infolist()) > MAX_MEMBERS:
                 raise file.refuse(f"{len(members)} members; at most {MAX_MEMBERS} are read")
             if (size := sum(member.file_size for member in members)) > MAX_UNPACKED:
                 raise file.refuse(f"{size} bytes unpacked; at most {MAX_UNPACKED} are read")
@@ -118,8 +118,7 @@ class _Gate:
         elements, cells = self.elements, self.cells
         self._count(name, len(data))
         parser = expat.ParserCreate()
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.EntityDeclHandler = self._entity
         self.depth = 0
         try:
@@ -177,10 +176,7 @@ def _area(ref: str) -> int:
 
 
 def _column(letters: str) -> int:
-    number = 0
-    for letter in letters.upper():
-        number = number * 26 + ord(letter) - 64
-    return number
+    return functools.reduce(lambda number, letter: number * 26 + ord(letter) - 64, letters.upper(), 0)
 
 
 class _Metered(zipfile.ZipFile):
@@ -197,9 +193,9 @@ class _Metered(zipfile.ZipFile):
         part = self.getinfo(name) if isinstance(name, str) else name
         if part.filename in self._seen:
             self._gate.again(part.filename)
-            self._size += part.file_size
-            if self._size > MAX_UNPACKED:
-                raise self._gate.file.refuse(f"{self._size} bytes with repeats; at most {MAX_UNPACKED} are read")
+            if (size := self._size + part.file_size) > MAX_UNPACKED:
+                raise self._gate.file.refuse(f"{size} bytes with repeats; at most {MAX_UNPACKED} are read")
+            self._size = size
         self._seen.add(part.filename)
         return super().open(name, *how, **options)
 
@@ -224,8 +220,7 @@ def xml(file: File) -> _Element:
     _Gate(file).check(file.data, file.name)
     with file.reading():
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        root: _Element = etree.fromstring(file.data, parser)
-        return root
+        return cast("_Element", etree.fromstring(file.data, parser))
 
 
 def workbook(file: File, values: bool) -> Workbook:
@@ -235,20 +230,17 @@ def workbook(file: File, values: bool) -> Workbook:
         reading = reader(io.BytesIO(file.data), data_only=values)
         reading.archive = _Metered(*checked)
         reading.read()
-        opened: Workbook = reading.wb
-        return opened
+        return cast("Workbook", reading.wb)
 
 
 def document(file: File) -> Document:
     """A text document in Word's format."""
-    opened: Document = _opened(file, library("docx").Document)
-    return opened
+    return cast("Document", _opened(file, library("docx").Document))
 
 
 def presentation(file: File) -> Presentation:
     """A slide show in PowerPoint's format."""
-    opened: Presentation = _opened(file, library("pptx").Presentation)
-    return opened
+    return cast("Presentation", _opened(file, library("pptx").Presentation))
 
 
 def _opened(file: File, read: Callable[..., Any]) -> Any:

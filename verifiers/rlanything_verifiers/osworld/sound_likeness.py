@@ -117,9 +117,7 @@ def _band(path: list[tuple[int, int]], rows: int, columns: int) -> list[tuple[in
 
 def _align(one: Floats, other: Floats, band: list[tuple[int, int]]) -> tuple[float, list[tuple[int, int]]]:
     """The cheapest alignment within a band."""
-    ones, others = (
-        course / np.maximum(np.linalg.norm(course, axis=1, keepdims=True), 1e-12) for course in (one, other)
-    )
+    ones, others = (each / np.maximum(np.linalg.norm(each, axis=1, keepdims=True), 1e-12) for each in (one, other))
     came: list[list[int]] = []
     above: list[float] = []
     start_above = 0

@@ -109,11 +109,9 @@ class Elements(Prefix):
     inputObject: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        wanted = list if self.category == "class&url" else dict
-        if self.category.startswith("class") and not all(
-            isinstance(v, wanted) for v in self.class_multiObject.values()
-        ):
-            what = "lists of texts" if wanted is list else "names by place"
+        kind = list if self.category == "class&url" else dict
+        if self.category.startswith("class") and not all(isinstance(v, kind) for v in self.class_multiObject.values()):
+            what = "lists of texts" if kind is list else "names by place"
             raise EvaluatorError(f"class_multiObject: {what} are needed for the category {self.category}")
         for places in self.by_place().values():
             for names in places.values():

@@ -76,8 +76,7 @@ def compare_epub(result: File, expected: File) -> float:
 def _book(file: File) -> dict[str, list[str]]:
     """The pages of a book line by line, without the parts that differ with every export."""
     passed_over = {"toc.ncx": "navPoint", "content.opf": "dc:identifier"}
-    found: dict[str, list[str]] = {}
-    size = lines = 0
+    found, size, lines = dict[str, list[str]](), 0, 0
     for name, member in members(file).items():
         if name in passed_over:
             found[name] = [line for line in member.lines() if passed_over[name] not in line]
