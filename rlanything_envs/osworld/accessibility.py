@@ -189,8 +189,7 @@ def _neighbour(element: Element, window: Sequence[Element]) -> str:
     left, top = element.x - element.width // 2, element.y - element.height // 2
     beside, above, name = math.inf, math.inf, ""
     for other in window:
-        named = other.name or other.text
-        if not named or other.role == "table-cell":
+        if not (named := other.name or other.text) or other.role == "table-cell":
             continue
         right, bottom = other.x + other.width // 2, other.y + other.height // 2
         if right <= left + 1 and abs(other.y - element.y) <= element.height // 2 and left - right < beside:
@@ -263,8 +262,7 @@ class _Reader:
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if len(self.found) >= _MOST_ELEMENTS or len(self._open) >= _DEEPEST:
             raise expat.ExpatError("the tree has too many elements, or too deep ones")
-        element = _element(tag.rpartition(" ")[2], attributes)
-        if element is None:
+        if (element := _element(tag.rpartition(" ")[2], attributes)) is None:
             self._open.append(None)
             return
         self._open.append((len(self.found), []))
@@ -276,12 +274,10 @@ class _Reader:
             top[1].append(text[:_LONGEST_TEXT])
 
     def _end(self, _: str) -> None:
-        top = self._open.pop()
-        if top is None:
+        if (top := self._open.pop()) is None:
             return
         place, parts = top
-        element = self.found[place]
-        if element is not None and (text := "".join(parts).strip()):
+        if (element := self.found[place]) is not None and (text := "".join(parts).strip()):
             self.found[place] = _with_text(element, text)
 
 
@@ -309,5 +305,4 @@ def _element(role: str, attributes: Mapping[str, str]) -> Element | None:
         return None
     (x, y), (width, height) = map(int, place.groups()), map(int, size.groups())
     name = _BLANK.sub(" ", attributes.get("name", "")).strip()[:_LONGEST_TEXT]
-    box = (x + width // 2, y + height // 2, width, height)
-    return Element(role, name, "", value, *box, frozenset(states))
+    return Element(role, name, "", value, x + width // 2, y + height // 2, width, height, frozenset(states))

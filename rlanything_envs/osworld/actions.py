@@ -71,8 +71,7 @@ def read_action(text: str) -> Action:
     if "\x00" in text:
         raise Unreadable("the message has a null character in it; leave it out")
     said = without_thoughts(text)
-    block = last_block(said)
-    if block is None:
+    if (block := last_block(said)) is None:
         return _without_fence(said)
     code, word = _split(block)
     if not code and word is None:
@@ -110,14 +109,12 @@ def last_block(text: str) -> str | None:
     body: list[str] = []
     for line in text.split("\n"):
         if fence is None:
-            opening = _FENCE.match(line)
-            if opening is not None:
+            if (opening := _FENCE.match(line)) is not None:
                 fence, body = opening[1], []
             elif (ended := line.rstrip()).endswith("```") and (inside := ended[ended.find("```") + 3 : -3]):
                 found = inside[language.end() :] if (language := _LANGUAGE.match(inside)) else inside
             continue
-        closing = line.strip()
-        if len(closing) >= len(fence) and set(closing) == {fence[0]}:
+        if len(closing := line.strip()) >= len(fence) and set(closing) == {fence[0]}:
             found, fence = "\n".join(body), None
         elif closing.endswith("```") and fence[0] == "`":  # closed at the end of its last line
             found, fence = "\n".join([*body, line.rstrip().removesuffix("```")]), None
@@ -167,16 +164,13 @@ def _split(code: str) -> tuple[str, Word | None]:
 
 def _word(line: str) -> Word | None:
     """The word that a line consists of, with or without ``Action:`` before it; else None."""
-    found = _WORD.fullmatch(line, _label_end(line))
-    if found is None:
+    if (found := _WORD.fullmatch(line, _label_end(line))) is None:
         return None
-    upper = found[1].upper()
-    return "WAIT" if upper == "WAIT" else "DONE" if upper == "DONE" else "FAIL"
+    return "WAIT" if (upper := found[1].upper()) == "WAIT" else "DONE" if upper == "DONE" else "FAIL"
 
 
 def _label_end(line: str) -> int:
-    label = _LABEL.match(line)
-    return 0 if label is None else label.end()
+    return 0 if (label := _LABEL.match(line)) is None else label.end()
 
 
 def _without_fence(text: str) -> Action:
@@ -186,8 +180,7 @@ def _without_fence(text: str) -> Action:
     if not code or _is_code(code):
         return Action(code, word)
     lines = [line[_label_end(line) :].rstrip(" `") for line in code.split("\n")]
-    kept = "\n".join(line for line in lines if _CODE_LINE.match(line))
-    if kept or word is not None:
+    if (kept := "\n".join(line for line in lines if _CODE_LINE.match(line))) or word is not None:
         return Action(kept, word)
     raise Unreadable(
         "there is no code in it; put pyautogui calls into a block (```python ... ```), or say WAIT, DONE or FAIL"

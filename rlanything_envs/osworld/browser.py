@@ -106,8 +106,7 @@ def close_tabs(client: Client, urls: Sequence[str]) -> None:
 
 def _tabs(client: Client, urls: Sequence[str], *, opening: bool) -> None:
     code = _TABS.format(urls=json.dumps(list(urls)), opening=opening)
-    done = client.run_python(code)
-    if done.returncode != 0:
+    if (done := client.run_python(code)).returncode != 0:
         said = (done.error or done.output).strip().splitlines()[-1:] or ["no message"]
         raise GuestRefusal(f"the tabs of the browser: {said[0]}")
 

@@ -69,8 +69,7 @@ def clicks_of(action: Any, screen: tuple[int, int] = (1920, 1080), scale: Scale 
         name = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
         if not isinstance(call, ast.Call) or name not in {*_KINDS, *_MOVES} or len(found) == _MOST:
             continue
-        place = _place(call, name, at)
-        if place is None and name in _MOVES:
+        if (place := _place(call, name, at)) is None and name in _MOVES:
             at = None  # wherever it went
             continue
         at = place or at
@@ -99,15 +98,13 @@ class ClickFinder:
         before, self._pointer = self._pointer, self._now()
         if self._pointer is None:
             return []
-        found = clicks_of(getattr(self._env, "code", ""))
-        if found or before is None or before == self._pointer:
+        if (found := clicks_of(getattr(self._env, "code", ""))) or before is None or before == self._pointer:
             return found
         return [Click("click", *self._pointer)]
 
     def _now(self) -> tuple[int, int] | None:
         try:  # the property itself fails where the action has broken the desktop
-            client = getattr(self._env, "client", None)
-            if client is None:
+            if (client := getattr(self._env, "client", None)) is None:
                 return None
             x, y = client.cursor_position()
         except InfrastructureError:
@@ -166,8 +163,7 @@ def _place(call: ast.Call, name: str, at: tuple[int, int] | None) -> tuple[int, 
     x, y = (names.get(word, given[number] if number < len(given) else None) for number, word in enumerate("xy"))
     if x is None and y is None and name not in _MOVES:
         return at
-    values = [_number(part) for part in (x, y)]
-    if values[0] is None or values[1] is None:
+    if (values := [_number(part) for part in (x, y)])[0] is None or values[1] is None:
         return None
     if not _MOVES.get(name, False):
         return values[0], values[1]

@@ -55,8 +55,7 @@ class _Reader:
         return arguments
 
     def button(self) -> str:
-        value = self._values.get("button", "left")
-        if value not in _BUTTONS:
+        if (value := self._values.get("button", "left")) not in _BUTTONS:
             raise self.refuse("button", "left, right or middle")
         return f"button={value!r}"
 
@@ -67,8 +66,7 @@ class _Reader:
         return repr(value)
 
     def keys(self) -> str:
-        value = self._values.get("keys")
-        keys = list(value) if isinstance(value, list | tuple) else []
+        keys = list(value) if isinstance(value := self._values.get("keys"), list | tuple) else []
         if not 0 < len(keys) <= _MOST_KEYS or not all(isinstance(k, str) and 0 < len(k) <= _LONGEST_KEY for k in keys):
             raise self.refuse("keys", f"a list of up to {_MOST_KEYS} names of keys")
         return ", ".join(map(repr, keys))
@@ -85,8 +83,7 @@ def _call(function: str, *arguments: str) -> str:
 
 
 def _click(p: _Reader) -> str:
-    clicks = p.number("num_clicks", 1, _MOST_CLICKS)
-    if clicks not in range(1, _MOST_CLICKS + 1):
+    if (clicks := p.number("num_clicks", 1, _MOST_CLICKS)) not in range(1, _MOST_CLICKS + 1):
         raise p.refuse("num_clicks", f"1 to {_MOST_CLICKS}")
     return _call("click", *p.place(required=False), p.button(), *([f"clicks={clicks:.0f}"] if clicks > 1 else []))
 
@@ -152,13 +149,10 @@ def read_dictionary(text: str) -> Mapping[str, Any]:
     if len(text) > MAX_ACTION_LENGTH:
         raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
     said = without_thoughts(text)
-    block = last_block(said)
-    said = said if block is None else block
-    word = said.strip(" \n\t`*.!").upper()
-    if word in _WORDS:
+    said = said if (block := last_block(said)) is None else block
+    if (word := said.strip(" \n\t`*.!").upper()) in _WORDS:
         return {"action_type": word}
-    found = [value for value in objects_in(said) if "action_type" in value]
-    if not found:
+    if not (found := [value for value in objects_in(said) if "action_type" in value]):
         raise Unreadable('there is no action in it; send {"action_type": ..., "parameters": {...}} as JSON')
     return found[-1]
 

@@ -60,8 +60,7 @@ def along(scale: Scale, axis: int) -> float:
 
 def to_pixels(value: float, size: int, scale: float) -> int:
     """A coordinate in pixels; the far edge of the screen is its last pixel."""
-    pixel = round(value * size / scale)
-    return size - 1 if pixel == size else pixel
+    return size - 1 if (pixel := round(value * size / scale)) == size else pixel
 
 
 def relative(pixel: int, size: int, scale: float) -> float:
@@ -94,8 +93,7 @@ class _Rewriter(ast.NodeTransformer):
         if any(isinstance(argument, ast.Starred) for argument in node.args[: first + 2]):
             raise Unreadable(f"with relative coordinates {name} takes x and y one by one, not *argument")
         for axis in (0, 1):
-            place = first + axis
-            if place < len(node.args):
+            if (place := first + axis) < len(node.args):
                 only = axis == 0 and len(node.args) == first + 1 and not any(k.arg in _NAMES[1] for k in node.keywords)
                 node.args[place] = self._scaled(node.args[place], axis, name, only)
             for keyword in node.keywords:
@@ -120,15 +118,13 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(value, ast.Constant) and value.value is None:
             return value
         size, scale = self._screen[axis], along(self._scale, axis)
-        number = _number(value)
-        if number is not None:
+        if (number := _number(value)) is not None:
             if not math.isfinite(number) or abs(number) > 10 * scale:
                 raise Unreadable(f"{name} was given the coordinate {number!r}; they run from 0 to {scale:g}")
             return _literal(to_pixels(number, size, scale))
         if only or isinstance(value, ast.Constant):
             raise Unreadable(f"with relative coordinates {name} takes x and y as two numbers")
-        product = ast.BinOp(value, ast.Mult(), ast.Constant(size / scale))
-        return ast.Call(ast.Name("round", ast.Load()), [product], [])
+        return ast.Call(ast.Name("round", ast.Load()), [ast.BinOp(value, ast.Mult(), ast.Constant(size / scale))], [])
 
 
 def _number(value: ast.expr) -> float | None:

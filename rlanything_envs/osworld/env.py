@@ -346,8 +346,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             InfrastructureError: an unexpected failure; the episode is void. An ordinary failure of desktop or evaluator
                 gives the outcome "error" instead.
         """
-        episode = self._episode
-        if episode is None:
+        if (episode := self._episode) is None:
             raise EpisodeOver("OSWorldEnv: no episode is running: call reset() first")
         if not isinstance(action, (str, Mapping) if self._dictionaries else str):
             wanted = "a mapping or a text" if self._dictionaries else "a text"
@@ -436,8 +435,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         else:
             self._machine, seen = ready
             seen = self._still(seen) or self._look(self.client, self.settle)
-        stage = self._stage(self.client, self._machine)
-        return seen, substitute(problem.evaluator, stage.names)
+        return seen, substitute(problem.evaluator, self._stage(self.client, self._machine).names)
 
     def _still(self, seen: Observation) -> Observation | None:
         """An observation of a while ago with the pixels of now; None where the screen has changed."""

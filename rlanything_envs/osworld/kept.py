@@ -90,8 +90,7 @@ class KeptGuest:
 
         def ask(*arguments: Any, **options: Any) -> Any:
             key = _key(name, arguments, options)
-            answers = self._said.get(key)
-            if answers is None:
+            if (answers := self._said.get(key)) is None:
                 raise NotKept(f"the verifier asks the desktop for what was not kept: {key[:120]}")
             return _read(name, answers.pop(0) if len(answers) > 1 else answers[0])
 

@@ -84,8 +84,7 @@ class Look:
         for (left, top, radius), colour in zip(self.spots, others, strict=True):
             inside = (x - left) ** 2 + (y - top * height / width) ** 2 < radius**2
             picture[inside] = (picture[inside] + colour) / 2
-        painted: Pixels = picture.astype(np.uint8)
-        return painted
+        return np.asarray(picture, dtype=np.uint8)
 
     def put_on(self, client: Client, screen: tuple[int, int]) -> None:
         """Give this look to a desktop that has just been reset.
@@ -97,8 +96,7 @@ class Look:
         client.change_wallpaper(_WALLPAPER)
         gtk, frames = self.theme
         script = _SCRIPT.format(gtk=gtk, frames=frames, text=self.text, window=self._window(screen))
-        done = client.run_bash_script(script)
-        if done.returncode == 0:
+        if (done := client.run_bash_script(script)).returncode == 0:
             client.launch(_PANEL)
             done = client.run_bash_script(_PANEL_IS_THERE)
         if done.returncode != 0:

@@ -79,8 +79,7 @@ class Machine:
                 desktop.reset()
         else:
             desktop.reset()
-        found = desktop.client.screen_size()
-        if found != self.screen:
+        if (found := desktop.client.screen_size()) != self.screen:
             raise SettingError(f"the screen has {found[0]} by {found[1]} pixels; give screen={found!r}")
         return desktop.client
 

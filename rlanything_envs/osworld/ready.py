@@ -146,8 +146,7 @@ class Applications:
 
     def _ready(self, windows: int) -> bool:
         found = contents(read_elements(self.client.accessibility_tree()))
-        filled = [window for window, size in found if size >= _LEAST.get(window.role, 1)]
-        if len(filled) < windows:
+        if len(filled := [window for window, size in found if size >= _LEAST.get(window.role, 1)]) < windows:
             return False
         pixels = self.client.screenshot_array()
         return all(painted(pixels, window) for window in filled)

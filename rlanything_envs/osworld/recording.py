@@ -189,8 +189,7 @@ def _pictures(frames: Sequence[Pixels], captions: Sequence[str] | None, width: i
 
 def _drawn(frames: Sequence[Pixels], captions: Iterable[str], band: bool, width: int) -> Iterator[Image.Image]:
     for frame, caption in zip(frames, captions, strict=True):
-        picture = Image.fromarray(frame)
-        if picture.width > width:
+        if (picture := Image.fromarray(frame)).width > width:
             picture = picture.resize((width, max(1, round(picture.height * width / picture.width))))
         yield _with_band(picture, caption) if band else picture
 

@@ -42,8 +42,7 @@ class Limit:
     @property
     def over(self) -> bool:
         """Whether it has been reached."""
-        passed = self.passed
-        if passed < self.seconds or passed >= _LONGEST * self.seconds:
+        if (passed := self.passed) < self.seconds or passed >= _LONGEST * self.seconds:
             return passed >= self.seconds
         return passed - (self._held() - self._before) >= self.seconds
 

@@ -108,8 +108,7 @@ def _download(stage: Stage, files: list[tuple[str, str]]) -> None:
 
 
 def _launch(stage: Stage, command: list[str] | str, shell: bool = False) -> None:
-    program = program_of(command, shell)
-    if program is None:
+    if (program := program_of(command, shell)) is None:
         stage.client.launch(command, shell)
         return
     before = len(stage.applications.windows())
@@ -270,8 +269,7 @@ def run_steps(steps: Iterable[Mapping[str, Any]], stage: Stage, place: str, *, l
 def _read(step: Mapping[str, Any], place: str, names: Mapping[str, str]) -> tuple[_Step, dict[str, Any]]:
     if not isinstance(step, Mapping) or not isinstance(step.get("parameters", {}), Mapping):
         raise TaskFormatError(f'{place}: a step is {{"type": ..., "parameters": {{...}}}}, not {step!r:.80}')
-    name = step.get("type")
-    if isinstance(name, str) and name in _ACCOUNTS:
+    if isinstance(name := step.get("type"), str) and name in _ACCOUNTS:
         raise TaskFormatError(f"{place}: the step {name!r} needs {_ACCOUNTS[name]}; leave this task out")
     if not isinstance(name, str) or name not in _STEPS:
         raise TaskFormatError(f"{place}: the step {name!r:.80} is unknown; there are {', '.join(_STEPS)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from socket import SHUT_RDWR
@@ -20,6 +22,7 @@ import pytest
 from canary_search import found_in
 from canary_tasks import CASES, MARKERS, Case
 from openenv.core import GenericEnvClient
+from openenv.core.env_server import http_server
 from typer.testing import CliRunner
 from websockets.sync.client import connect
 from worlds import COUNTED, FAILING, ONE_QUICKLY, SEEN, WORLDS, Counted, World, in_time
@@ -163,6 +166,27 @@ def test_a_silent_session_is_ended(counted: str) -> None:
             assert "silent for 0.3 s" in json.loads(socket.recv(timeout=30))["data"]["message"]
         in_time(lambda: Counted.open_now == 0)
         assert resets(server)
+
+
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_long_step_is_no_silence(monkeypatch: pytest.MonkeyPatch, tools: bool) -> None:
+    make, periods, real = http_server.SessionInfo, [], asyncio.sleep
+
+    def long_ago(**given: Any) -> Any:
+        return make(**{**given, "last_activity_at": given["last_activity_at"] - 100})  # as in a step of 100 s
+
+    async def sleep(seconds: float) -> None:
+        periods.append(seconds)
+        await real(min(seconds, 0.05))
+
+    monkeypatch.setattr(http_server, "SessionInfo", long_ago)
+    monkeypatch.setattr(http_server.asyncio, "sleep", sleep)
+    server = create_server(ALFWORLD, tools=tools, idle_seconds=20.0)
+    with server, connect(server.url.replace("http", "ws") + "/ws") as socket:
+        time.sleep(0.4)
+        socket.send(json.dumps({"type": "reset", "data": {"seed": 0}}))
+        assert json.loads(socket.recv())["type"] == "observation"
+    assert (5.0 in periods) == tools
 
 
 def test_a_connection_that_asks_for_nothing_makes_no_environment(counted: str) -> None:

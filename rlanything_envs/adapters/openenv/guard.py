@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from rlanything_envs.adapters.serving import App, BoundedBodies, Message, Receive, Scope, Send, answer, refusal
 
-__all__ = ["Guard"]
+__all__ = ["IN_SOCKET", "Guard"]
+
+IN_SOCKET: ContextVar[bool] = ContextVar("IN_SOCKET", default=False)
+"""Whether what runs belongs to a WebSocket, whose silence is timed here: a step may take any time."""
 
 _PAGES = ("/health", "/metadata", "/schema")
 _EPISODES = ("/reset", "/step", "/state")
@@ -72,6 +76,7 @@ class Guard:
                 return await _end(send, 1009, f"a message of {size} bytes: at most {self.max_message_bytes} are read")
             return message
 
+        IN_SOCKET.set(True)
         # The query attaches a WebSocket to a session of /mcp, whose id is secret; without tools there are none.
         await self.app(scope if self.tools else {**scope, "query_string": b""}, next_message, send)
 

@@ -46,23 +46,26 @@ def create_server(
         SettingError: A setting is out of range.
         MissingExtra: OpenEnv is not installed.
     """
-    from openenv.core.env_server.http_server import create_fastapi_app
+    from fastapi import FastAPI
     from openenv.core.env_server.mcp_types import CallToolAction, CallToolObservation
     from openenv.core.env_server.types import ConcurrencyConfig
 
-    from rlanything_envs.adapters.openenv.session import Session, ToolSession
+    from rlanything_envs.adapters.openenv.session import Session, Sessions, ToolSession
 
     check_settings(host, token, max_sessions, idle_seconds, max_message_bytes)
     kind = ToolConversation if tools else Conversation
     make(kind, env_id, arguments).close()  # fail now and not at the first reset
     session = ToolSession if tools else Session
-    app = create_fastapi_app(
+    sessions = Sessions(
         lambda: session(lambda: kind(env_id, **arguments), env_id),
         CallToolAction if tools else TextAction,
         CallToolObservation if tools else TextObservation,
-        concurrency_config=ConcurrencyConfig(max_concurrent_envs=max_sessions, session_timeout=idle_seconds),
+        concurrency_config=ConcurrencyConfig(
+            max_concurrent_envs=max_sessions, session_timeout=idle_seconds if tools else None
+        ),
         state_cls=TextState,
         reset_observation_cls=TextObservation,
     )
+    sessions.register_routes(app := FastAPI())
     guard = Guard(app, token, idle_seconds, max_message_bytes, tools)
     return Server(guard, host, port, max_message_bytes, max_sessions)

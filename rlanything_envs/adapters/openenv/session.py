@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+from openenv.core.env_server.http_server import HTTPEnvServer
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.mcp_types import (
     CallToolAction,
@@ -20,18 +21,29 @@ from openenv.core.env_server.mcp_types import (
 )
 from openenv.core.env_server.types import EnvironmentMetadata
 
+from rlanything_envs.adapters.openenv.guard import IN_SOCKET
 from rlanything_envs.adapters.openenv.messages import TextAction, TextObservation, TextState
 from rlanything_envs.adapters.serving import check_request, client_error, outcome_of
 from rlanything_envs.conversation import Conversation, ToolConversation, Turn
 from rlanything_envs.errors import InfrastructureError
 
-__all__ = ["Session", "SessionError", "ToolSession"]
+__all__ = ["Session", "SessionError", "Sessions", "ToolSession"]
 
 _log = logging.getLogger(__name__)
 
 
 class SessionError(Exception):
     """A failure as the client sees it: the name of the error and its message."""
+
+
+class Sessions(HTTPEnvServer):  # type: ignore[misc]
+    """OpenEnv's server, which ends idle sessions of ``/mcp`` and none of an open WebSocket, whose step may be long."""
+
+    async def _create_session(self) -> tuple[str, Environment]:
+        session_id, made = await super()._create_session()
+        if IN_SOCKET.get():
+            self._session_websocket_attachments.add(session_id)
+        return session_id, made
 
 
 class Session(Environment):  # type: ignore[misc]

@@ -7,20 +7,23 @@ import resource
 import sqlite3
 import struct
 import sys
+import tarfile
 import time
 import tracemalloc
 import zipfile
 import zlib
 
 import pytest
+from openpyxl.drawing.image import Image as SheetImage
 from openpyxl.formatting.rule import CellIsRule
 from openpyxl.styles import PatternFill
 from osworld_desk import Desk, Web, letter, picture, repacked, score_files, score_value, sheet, show, zipped
 from PIL import Image
 
-from rlanything_verifiers.osworld import File, VerifierError, database, evaluate, limited, opening
+from rlanything_verifiers.osworld import File, VerifierError, database, deck, evaluate, limited, opening, word
+from rlanything_verifiers.osworld.archives import members
 from rlanything_verifiers.osworld.errors import Unreadable
-from rlanything_verifiers.osworld.metrics import documents
+from rlanything_verifiers.osworld.metrics import archives, documents
 from rlanything_verifiers.osworld.opening import Package, package
 from rlanything_verifiers.osworld.sheets import styles
 
@@ -150,6 +153,50 @@ def test_cells_that_span_everything():
     )
 
 
+# --- parts that are mentioned often ---
+
+
+def pictured(times):
+    """A sheet with one picture, placed as often."""
+    data = sheet([1], change=lambda made: made.add_image(SheetImage(io.BytesIO(picture(64, 48))), "A1"))
+    anchor = re.compile(rb"<(?:xdr:)?oneCellAnchor.*</(?:xdr:)?oneCellAnchor>", re.DOTALL)
+    return with_part(data, "xl/drawings/drawing1.xml", lambda text: anchor.sub(lambda found: found[0] * times, text))
+
+
+def listed(times, mark=b""):
+    """A spreadsheet that lists its one sheet under as many names."""
+    data = with_part(sheet(*[[1]] * 40), SHEET, lambda text: text.replace(b"</sheetData>", b"</sheetData>" + mark))
+    entry = re.compile(rb'<sheet ([^>]*)name="Sheet1"([^>]*)/>')
+    names = lambda found: b"".join(  # noqa: E731
+        b'<sheet %sname="s%d"%s/>' % (found[1], number, found[2]) for number in range(times)
+    )
+    return with_part(data, "xl/workbook.xml", lambda text: entry.sub(names, text))
+
+
+MERGED = b'<mergeCells><mergeCell ref="C1:Z40"/></mergeCells>'
+
+
+@pytest.mark.parametrize(
+    ("limit", "size", "made", "mark"),
+    [
+        ("MAX_UNPACKED", 100_000, pictured, ()),
+        ("MAX_XML", 60_000, listed, ()),
+        ("MAX_ELEMENTS", 1000, listed, ()),
+        ("MAX_CELLS", 5000, listed, (MERGED,)),
+    ],
+    ids=["picture", "bytes", "elements", "cells"],
+)
+def test_a_part_counts_each_time_it_is_read(monkeypatch, limit, size, made, mark):
+    monkeypatch.setattr(opening, limit, size)
+    assert [sheet_score(made(times, *mark)) for times in (1, 2, 40)] == [1, 1, 0]
+
+
+def test_merged_cells_of_all_sheets_count(monkeypatch):
+    monkeypatch.setattr(opening, "MAX_CELLS", 5000)
+    more = lambda made: [made.parent.create_sheet().merge_cells("C1:Z40") for _ in range(6)]  # noqa: E731
+    assert sheet_score(sheet([1], change=more)) == 0
+
+
 # --- zip files ---
 
 
@@ -197,6 +244,49 @@ def test_a_tar_file_that_grows():
     assert score_files("compare_archive", data, zipped({"a": b""})) == 0
 
 
+def headed(records, kind=tarfile.XGLTYPE, members=1):
+    """A tar file with pax headers of the length of 8 bytes, and folders after them."""
+    head, body = tarfile.TarInfo("head"), b"".join(b"8 k%03d=\n" % n for n in range(records))
+    head.type, head.size = kind, len(body)
+    folder = tarfile.TarInfo("folder")
+    folder.type = tarfile.DIRTYPE
+    file = tarfile.TarInfo("a").tobuf(tarfile.USTAR_FORMAT)
+    return b"".join([
+        *(head.tobuf(tarfile.USTAR_FORMAT), body, bytes(-len(body) % 512)),
+        *(folder.tobuf(tarfile.USTAR_FORMAT) * members, file, bytes(1024)),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (headed(100), None),
+        (headed(101), "100 pax headers"),
+        (headed(101, members=0) + headed(5), "100 pax headers"),
+        (headed(3000), "bytes"),
+        (headed(3000, tarfile.XHDTYPE), "bytes"),
+        (headed(1, members=9999), None),
+        (headed(1, members=10_000), "10000 members"),
+    ],
+    ids=["few", "many", "before one file", "long", "long, of one member", "folders", "many folders"],
+)
+def test_headers_of_a_tar_file(data, why):
+    if why is None:
+        assert list(members(File("a.tar", data))) == ["a"]
+        return
+    with pytest.raises(Unreadable, match=why):
+        members(File("a.tar", data))
+
+
+@pytest.mark.parametrize("keys", [{"GNU.sparse.map": "0,1"}, {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}])
+def test_a_sparse_file_in_a_tar_file(keys):
+    entry = tarfile.TarInfo("a")
+    entry.size, entry.pax_headers = 512, {**keys, "GNU.sparse.size": "1"}
+    data = entry.tobuf(tarfile.PAX_FORMAT) + b"1\n0\n1\n".ljust(512, b"\0") + bytes(1024)
+    with pytest.raises(Unreadable, match="sparse"):
+        members(File("a.tar", data))
+
+
 # --- pictures ---
 
 
@@ -226,6 +316,15 @@ def test_pictures_of_absurd_size(data):
         assert score_files(func, data, picture()) == 0
 
 
+def test_an_icon_is_no_picture():
+    """The picture in it may be larger than it says."""
+    inside = io.BytesIO()
+    Image.new("RGB", (300, 300)).save(inside, "PNG")
+    head = struct.pack("<HHH", 0, 1, 1) + struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(inside.getvalue()), 22)
+    with pytest.raises(Unreadable):
+        opening.image(File("a.png", head + inside.getvalue()))
+
+
 def test_a_large_picture_needs_little_memory():
     file = io.BytesIO()
     Image.new("RGB", (6000, 4000), "gray").save(file, "PNG")
@@ -238,6 +337,26 @@ def test_a_large_picture_needs_little_memory():
 def test_large_texts():
     assert score_files("file_contains", b"x" * (16 * 2**20 + 1), rules={"expected": ["x"]}) == 0
     assert score_files("file_contains", b"x" * (16 * 2**20), rules={"expected": ["x"]}) == 1
+
+
+@pytest.mark.parametrize(
+    "page", [b"<p>" * 300, b'<meta charset="utf-7">' + b"+ADw-p+AD4-" * 300], ids=["plain", "utf-7"]
+)
+def test_elements_of_a_web_page(monkeypatch, page):
+    monkeypatch.setattr(opening, "MAX_ELEMENTS", 200)
+    assert score_files("compare_htmls", page, page[: len(page) // 2], name="a.html") == 0
+    assert score_files("compare_htmls", b"<p>a", b"<p>a", name="a.html") == 1
+    with pytest.raises(Unreadable, match="more than 200 elements"):
+        opening.html(File("a.html", page))
+
+
+@pytest.mark.parametrize(("limit", "why"), [("MAX_XML", "bytes"), ("MAX_ELEMENTS", "lines")])
+def test_pages_of_a_book(monkeypatch, limit, why):
+    book = lambda pages: File("a.epub", zipped({f"{n}.html": b"<p>x</p>" for n in range(pages)}))  # noqa: E731
+    monkeypatch.setattr(archives, limit, 40)
+    assert len(archives._book(book(4))) == 4
+    with pytest.raises(Unreadable, match=f"{why}; at most 40"):
+        archives._book(book(40))
 
 
 def test_a_reference_beyond_the_limits_is_no_score(monkeypatch):
@@ -309,6 +428,38 @@ def test_a_view_in_the_place_of_a_table(monkeypatch, column, rows, seconds, why)
 def test_a_slide_that_is_in_a_show_twice():
     twice = with_part(show("a"), "ppt/presentation.xml", lambda text: re.sub(rb"<p:sldId [^>]*/>", rb"\g<0>" * 2, text))
     assert show_score(twice) == 0
+
+
+def counted(monkeypatch, module, name):
+    """The calls of a function of a module from now on."""
+    calls, real = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda part: calls.append(part) or real(part))
+    return calls
+
+
+def test_a_footer_of_many_sections_is_read_once(monkeypatch):
+    calls = counted(monkeypatch, word, "_numbered")
+    one = letter(change=lambda made: setattr(made.sections[0].footer.paragraphs[0], "text", "Page 1"))
+    section = re.compile(rb"<w:sectPr.*</w:sectPr>", re.DOTALL)
+    more = lambda text: section.sub(lambda found: b"<w:p><w:pPr>%s</w:pPr></w:p>" % found[0] * 9 + found[0], text)  # noqa: E731
+    assert score_files("has_page_numbers_in_footers", with_part(one, DOCUMENT, more), name="a.docx") == 1
+    assert len(calls) == 1
+
+
+def test_notes_of_many_slides_are_read_once(monkeypatch):
+    calls = counted(monkeypatch, deck, "_notes")
+    noted = lambda made: setattr(made.slides[0].notes_slide.notes_text_frame, "text", "n")  # noqa: E731
+    link = re.compile(rb"<Relationship [^>]*/notesSlide\"[^>]*/>")
+
+    def share(parts):
+        shared = link.search(parts["ppt/slides/_rels/slide1.xml.rels"])[0].replace(b'Id="', b'Id="x')
+        for number in (2, 3):
+            name = f"ppt/slides/_rels/slide{number}.xml.rels"
+            parts[name] = parts[name].replace(b"</Relationships>", shared + b"</Relationships>")
+
+    data = repacked(show("a", "b", "c", change=noted), share)
+    assert [slide.notes for slide in deck.read_deck(File("a.pptx", data)).slides] == ["n"] * 3
+    assert len(calls) == 1
 
 
 def test_pictures_are_counted_before_they_are_decoded(monkeypatch):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from osworld_desk import Desk, Printed, Web, picture, score_files, sheet
 
-from rlanything_verifiers.osworld import GETTERS, EvaluatorError, check_evaluator, evaluate
+from rlanything_verifiers.osworld import GETTERS, METRICS, EvaluatorError, check_evaluator, evaluate, evaluator
 from rlanything_verifiers.osworld.urls import same_url, without_query
 
 OFFICE = "/org.openoffice."
@@ -538,21 +538,48 @@ def test_history_and_cookies():
         connection.commit()
         return connection.serialize()
 
-    def visited(url):
-        return Desk(
-            {PROFILE + "/Default/History": database("urls", "id, url, title, last_visit_time", (1, url, "t", 5))}
-        )
+    def visited(*urls):
+        rows = [(1, url, "t", 5) for url in urls]
+        return Desk({PROFILE + "/Default/History": database("urls", "id, url, title, last_visit_time", *rows)})
 
-    def baked(host):
-        return Desk({PROFILE + "/Default/Cookies": database("cookies", "creation_utc, host_key, name", (1, host, "c"))})
+    def baked(*hosts):
+        rows = [(1, host, "c") for host in hosts]
+        return Desk({PROFILE + "/Default/Cookies": database("cookies", "creation_utc, host_key, name", *rows)})
 
     words = {"type": "keywords", "keywords": ["youtube"]}
     assert score("check_history_deleted", "history", words, visited("https://a.org"), dest="h") == 1
     assert score("check_history_deleted", "history", words, visited("https://youtube.com"), dest="h") == 0
+    assert score("check_history_deleted", "history", words, visited(), dest="h") == 1
     assert score("check_history_deleted", "history", words, Desk(), dest="h") == 0
     domains = {"type": "domains", "domains": [".amazon.com"]}
     assert score("is_cookie_deleted", "cookie_data", domains, baked(".example.org"), dest="c") == 1
     assert score("is_cookie_deleted", "cookie_data", domains, baked("www.amazon.com"), dest="c") == 0
+    assert score("is_cookie_deleted", "cookie_data", domains, baked(), dest="c") == 1
+    assert score("is_cookie_deleted", "cookie_data", domains, Desk(), dest="c") == 0
+
+
+@pytest.mark.parametrize(
+    ("func", "getter", "rules"),
+    [
+        ("check_enabled_experiments", "enabled_experiments", {"type": "names", "names": []}),
+        ("is_expected_installed_extensions", "find_installed_extension_name", {"expected": []}),
+        ("is_expected_tabs", "open_tabs_info", {"type": "url", "urls": []}),
+    ],
+)
+def test_nothing_is_an_answer(func, getter, rules):
+    empty = Desk({PROFILE + "/Local State": b"{}", PROFILE + "/Default/Preferences": b"{}"}, lambda *_: Printed("[]"))
+    assert score(func, getter, rules, empty) == 1
+    some = {key: value or ["other"] for key, value in rules.items()}
+    assert score(func, getter, some, empty) == 0
+
+
+def test_a_browser_without_state_has_no_experiments_switched_off():
+    assert score("check_enabled_experiments", "enabled_experiments", {"type": "names", "names": []}, Desk()) == 0
+
+
+def test_no_file_is_no_answer():
+    slot = METRICS["compare_image_list"].slots[0]
+    assert [evaluator._missing(value, slot) for value in (None, [], [None], [1])] == [True, True, True, False]
 
 
 def test_screen_and_window():

@@ -19,6 +19,9 @@ __all__ = ["MAX_TAR", "members"]
 MAX_TAR = 128 * 2**20
 """Bytes of a tar file, unpacked: it has to be held in memory as a whole."""
 
+_MAX_HEADERS, _MAX_HEADER = 100, 16 * 2**10
+"""Pax headers that hold for all members, since each gets a copy of them; bytes of those in one place."""
+
 _STREAMS: Mapping[bytes, Callable[[io.BytesIO], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -32,7 +35,7 @@ def members(file: File, folder: str = "") -> Mapping[str, File]:
     Raises:
         Unreadable, VerifierError: it is not an archive, or beyond the limits.
     """
-    found = _zipped(file) if file.data[:2] == b"PK" else _tarred(file)
+    found = dict(Package(file)) if file.data[:2] == b"PK" else _tarred(file)
     base = PurePosixPath("/", folder)
     paths = {PurePosixPath("/", name): data for name, data in found.items()}
     return {
@@ -42,9 +45,18 @@ def members(file: File, folder: str = "") -> Mapping[str, File]:
     }
 
 
-def _zipped(file: File) -> dict[str, bytes]:
-    package = Package(file)
-    return {name: package[name] for name in package}
+class _Member(tarfile.TarInfo):
+    """A member whose pax headers are within the limits, and that is no sparse file: its map may be of any length."""
+
+    def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.size > _MAX_HEADER or len(archive.pax_headers) > _MAX_HEADERS:
+            raise ValueError(f"pax headers of {self.size} bytes, {len(archive.pax_headers)} for all members")
+        return super()._proc_pax(archive)  # type: ignore[misc, no-any-return]
+
+    def _sparse(self, *_: Any) -> Any:
+        raise ValueError("a sparse file")
+
+    _proc_sparse = _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _sparse
 
 
 def _tarred(file: File) -> dict[str, bytes]:
@@ -55,16 +67,14 @@ def _tarred(file: File) -> dict[str, bytes]:
                 data = stream(io.BytesIO(data)).read(MAX_TAR + 1)
         if len(data) > MAX_TAR:
             raise file.refuse(f"more than {MAX_TAR} bytes unpacked")
-        found: dict[str, bytes] = {}
-        size = 0
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in archive:
-                if len(found) >= MAX_MEMBERS:
-                    raise file.refuse(f"more than {MAX_MEMBERS} members")
-                content = archive.extractfile(member) if member.isreg() else None
-                if content is not None:
-                    size += member.size  # of a sparse file it is what the holes stand for, not what lies here
-                    if size > MAX_TAR:
+        found, size = dict[str, bytes](), 0
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:", tarinfo=_Member) as archive:
+            for number, member in enumerate(iter(archive.next, None)):
+                archive.members.clear()  # type: ignore[attr-defined]  # else it holds all of them
+                if number >= MAX_MEMBERS or len(archive.pax_headers) > _MAX_HEADERS:
+                    raise file.refuse(f"more than {MAX_MEMBERS} members, or {_MAX_HEADERS} pax headers for all")
+                if content := archive.extractfile(member) if member.isreg() else None:
+                    if (size := size + member.size) > MAX_TAR:
                         raise file.refuse(f"more than {MAX_TAR} bytes unpacked")
                     found[member.name] = content.read()
         return found

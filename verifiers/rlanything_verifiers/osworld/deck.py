@@ -125,10 +125,11 @@ def read_deck(file: File) -> Deck:
     """A slide show in PowerPoint's format."""
     opened = presentation(file)
     with file.reading():
-        places, parts = functools.cache(_places), list(opened.slides)
+        places, notes, parts = functools.cache(_places), functools.cache(_notes), list(opened.slides)
         if len({slide.part for slide in parts}) < len(parts):
             raise file.refuse("a slide is in it twice")
-        slides = tuple(_slide(slide, places(slide.slide_layout.part)) for slide in parts)
+        texts = [notes(slide.notes_slide.part) if slide.has_notes_slide else "" for slide in parts]
+        slides = tuple(_slide(s, places(s.slide_layout.part), text) for s, text in zip(parts, texts, strict=True))
         return Deck(opened.slide_width or 0, opened.slide_height or 0, slides)
 
 
@@ -144,12 +145,16 @@ def number_color(file: File) -> Rgb | str | None:
     return None
 
 
-def _slide(slide: Any, places: Mapping[int, Box]) -> Slide:
-    notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+def _notes(part: Any) -> str:
+    """The text of a page of notes, which may be that of many slides."""
+    return "" if (notes := part.notes_slide.notes_text_frame) is None else str(notes.text).strip()
+
+
+def _slide(slide: Any, places: Mapping[int, Box], notes: str) -> Slide:
     paragraphs = map(_paragraph, slide._element.iter(f"{_A}p"))
     return Slide(
         shapes=tuple(_shape(shape, places) for shape in slide.shapes),
-        notes="" if notes is None else notes.text.strip(),
+        notes=notes,
         background=_background(slide._element, slide.slide_layout.slide_master._element),
         bullets=tuple((part.level, part.bullet, part.text) for part in paragraphs if part.text.strip()),
         transitions=frozenset(
@@ -159,8 +164,7 @@ def _slide(slide: Any, places: Mapping[int, Box]) -> Slide:
 
 
 def _background(slide: Any, master: Any) -> Rgb | str | None:
-    own = slide.find(f"{_P}cSld/{_P}bg/{_P}bgPr")
-    if own is None or own.find(f"{_A}noFill") is not None:
+    if (own := slide.find(f"{_P}cSld/{_P}bg/{_P}bgPr")) is None or own.find(f"{_A}noFill") is not None:
         own = master.find(f"{_P}cSld/{_P}bg/{_P}bgPr")
     return None if own is None else _color(own)
 
@@ -241,11 +245,9 @@ def _run(run: Any) -> DeckRun:
 
 def _color(filled: Any) -> Rgb | str | None:
     """The colour of a plain fill."""
-    fill = filled.find(f"{_A}solidFill")
-    if fill is None:
+    if (fill := filled.find(f"{_A}solidFill")) is None:
         return None
-    exact = fill.find(f"{_A}srgbClr")
-    if exact is None:
+    if (exact := fill.find(f"{_A}srgbClr")) is None:
         return THEME
     value = int(exact.get("val"), 16)
     return value >> 16 & 255, value >> 8 & 255, value & 255

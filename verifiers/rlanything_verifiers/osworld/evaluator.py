@@ -63,7 +63,7 @@ class _Check:
                 value = source.value(context)
                 theirs = context.questions > before or _from_desktop(value)
                 if not source.rules:
-                    if (value is None or value == [] or _holes(value)) and not source.slot.nullable:
+                    if not source.slot.nullable and _missing(value, source.slot):
                         return 0.0
                     value = source.slot.read(value, source.place)
             except Unreadable:
@@ -122,8 +122,9 @@ def _instead(value: Any, models: list[Any]) -> Any:
     return type(value)() if isinstance(value, str | dict | list) else None
 
 
-def _holes(value: Any) -> bool:
-    return isinstance(value, list) and any(item is None for item in value)
+def _missing(value: Any, slot: Slot) -> bool:
+    """Whether there is no answer. Of data an empty list is one: no cookie, page, tab or experiment is left."""
+    return value is None or (isinstance(value, list) and (None in value or (slot.file and not value)))
 
 
 def evaluate(
@@ -163,8 +164,7 @@ def evaluate(
     context = Context(guest, files)
     decided, scores = (0.0, []) if conjunction == "and" else (1.0, [])
     for check in checks:
-        score = check.score(context, strict)
-        if score == decided:
+        if (score := check.score(context, strict)) == decided:
             return decided
         scores.append(score)
     return sum(scores) / len(scores) if conjunction == "and" else max(scores)
@@ -211,11 +211,9 @@ def _parse(evaluator: Mapping[str, Any]) -> tuple[list[_Check], str]:
     """The checks in order, and how they are joined; no checks where the task is infeasible."""
     if not isinstance(evaluator, Mapping):
         raise EvaluatorError(f"evaluator: a JSON object is needed, got {type(evaluator).__name__}")
-    names = evaluator.get("func")
-    if names == INFEASIBLE:
+    if (names := evaluator.get("func")) == INFEASIBLE:
         return [], "and"
-    conjunction = evaluator.get("conj", "and")
-    if conjunction not in ("and", "or"):
+    if (conjunction := evaluator.get("conj", "and")) not in ("and", "or"):
         raise EvaluatorError(f'evaluator.conj: "and" or "or" is needed, got {conjunction!r:.80}')
     if isinstance(names, str):
         return [_check(evaluator, names, "", evaluator.get)], conjunction

@@ -24,8 +24,7 @@ def recognised_text(file: File) -> str:
     Raises:
         Unreadable, VerifierError: the file is not a picture, or beyond the limits.
     """
-    picture = image(file).convert("RGB")
-    if picture.width * picture.height < _SMALL:
+    if (picture := image(file).convert("RGB")).width * picture.height < _SMALL:
         picture = picture.resize((2 * picture.width, 2 * picture.height))
     data = io.BytesIO()
     picture.save(data, "PNG")

@@ -105,8 +105,7 @@ def program(name: str) -> str:
     Raises:
         MissingRequirement: it is not installed.
     """
-    path = shutil.which(name)
-    if path is None:
+    if (path := shutil.which(name)) is None:
         raise MissingRequirement(
             f"the program {name} is not installed: on Debian and Ubuntu, apt-get install {_PROGRAMS[name]}"
         )

@@ -5,11 +5,12 @@ A file of the desktop that breaks a limit is `Unreadable`, which scores 0. Libra
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 from xml.parsers import expat
 
 from rlanything_verifiers.osworld.file import File
@@ -47,22 +48,21 @@ MAX_MEMBERS = 10_000
 """Files in a zip file."""
 
 MAX_XML = 32 * 2**20
-"""Bytes of XML in an office file, unpacked; a tree of it takes some ten times as much memory."""
+"""Bytes of XML in an office file, unpacked, or of web pages; a tree of it takes some ten times as much memory."""
 
 MAX_ELEMENTS = 1_000_000
-"""Elements in all XML of an office file."""
+"""Elements in all XML of an office file, or in a web page."""
 
 MAX_DEPTH = 200
 """Elements within elements."""
 
 MAX_CELLS = 1_000_000
-"""Cells of a sheet that are merged, linked or commented upon: openpyxl makes an object of each."""
+"""Cells of a spreadsheet that are merged, linked or commented upon: openpyxl makes an object of each."""
 
 MAX_PIXELS = 40_000_000
 """Pixels of a picture."""
 
-_PICTURES = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "ICO")
-
+_PICTURES = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")  # in an ICO, a PNG may be larger than it says
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -78,8 +78,7 @@ class Package(Mapping[str, bytes]):
         self.file = file
         with file.reading():
             self._zip = zipfile.ZipFile(io.BytesIO(file.data))
-            members = self._zip.infolist()
-            if len(members) > MAX_MEMBERS:
+            if len(members := self._zip.infolist()) > MAX_MEMBERS:
                 raise file.refuse(f"{len(members)} members; at most {MAX_MEMBERS} are read")
             if (size := sum(member.file_size for member in members)) > MAX_UNPACKED:
                 raise file.refuse(f"{size} bytes unpacked; at most {MAX_UNPACKED} are read")
@@ -112,30 +111,39 @@ class _Gate:
 
     def __init__(self, file: File) -> None:
         self.file = file
-        self.elements = self.depth = self.bytes = 0
+        self.elements = self.depth = self.bytes = self.cells = 0
+        self.parts: dict[str, tuple[int, int, int]] = {}
 
     def check(self, data: bytes, name: str) -> None:
-        self.bytes += len(data)
-        if self.bytes > MAX_XML:
-            raise self.file.refuse(f"{name}: {self.bytes} bytes of XML; at most {MAX_XML} are read")
+        elements, cells = self.elements, self.cells
+        self._count(name, len(data))
         parser = expat.ParserCreate()
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.EntityDeclHandler = self._entity
-        self.depth = self.cells = 0
+        self.depth = 0
         try:
             parser.Parse(data, True)
         except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: encodings that Python has not
             raise self.file.refuse(f"{name}: {error}") from error
+        self.parts[name] = len(data), self.elements - elements, self.cells - cells
+
+    def again(self, name: str) -> None:
+        """Count a part once more."""
+        self._count(name, *self.parts.get(name, (0, 0, 0)))
+
+    def _count(self, name: str, size: int, elements: int = 0, cells: int = 0) -> None:
+        self.bytes, self.elements, self.cells = self.bytes + size, self.elements + elements, self.cells + cells
+        if self.bytes > MAX_XML:
+            raise self.file.refuse(f"{name}: {self.bytes} bytes of XML; at most {MAX_XML} are read")
+        if self.elements > MAX_ELEMENTS or self.cells > MAX_CELLS:
+            raise self.file.refuse(f"{name}: {self.elements} elements, {self.cells} marked cells, repeats included")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         local = tag.rpartition(":")[2]
         self.elements += 1
         self.depth += 1
         if self.elements > MAX_ELEMENTS or self.depth > MAX_DEPTH:
-            raise self.file.refuse(
-                f"XML of {self.elements} elements, {self.depth} deep; the limits are {MAX_ELEMENTS} and {MAX_DEPTH}"
-            )
+            raise self.file.refuse(f"{self.elements} elements, {self.depth} deep; at most {MAX_ELEMENTS}, {MAX_DEPTH}")
         if local in ("gridSpan", "gridBefore", "gridAfter") and any(not _small(text) for text in attributes.values()):
             raise self.file.refuse("a cell of a table that spans more than a thousand columns")
         if "ref" in attributes and local in ("mergeCell", "hyperlink", "comment"):
@@ -168,20 +176,42 @@ def _area(ref: str) -> int:
 
 
 def _column(letters: str) -> int:
-    number = 0
-    for letter in letters.upper():
-        number = number * 26 + ord(letter) - 64
-    return number
+    return functools.reduce(lambda number, letter: number * 26 + ord(letter) - 64, letters.upper(), 0)
+
+
+class _Metered(zipfile.ZipFile):
+    """A zip file within the limits, in which what is read again counts again.
+
+    A spreadsheet may mention one sheet, picture or chart any number of times, and openpyxl reads it each time.
+    """
+
+    def __init__(self, checked: Package, gate: _Gate) -> None:
+        super().__init__(io.BytesIO(checked.file.data))
+        self._gate, self._seen, self._size = gate, set[str](), sum(part.file_size for part in self.infolist())
+
+    def open(self, name: str | zipfile.ZipInfo, *how: Any, **options: Any) -> IO[bytes]:
+        part = self.getinfo(name) if isinstance(name, str) else name
+        if part.filename in self._seen:
+            self._gate.again(part.filename)
+            if (size := self._size + part.file_size) > MAX_UNPACKED:
+                raise self._gate.file.refuse(f"{size} bytes with repeats; at most {MAX_UNPACKED} are read")
+            self._size = size
+        self._seen.add(part.filename)
+        return super().open(name, *how, **options)
 
 
 def package(file: File) -> Package:
     """An office file as a zip file whose XML is within the limits."""
+    return _checked(file)[0]
+
+
+def _checked(file: File) -> tuple[Package, _Gate]:
     opened, gate = Package(file), _Gate(file)
     for name in opened:
         data = opened[name]
         if name.lower().endswith((".xml", ".rels")) or data.lstrip()[:1] == b"<" or data[:2] in _UTF_16:
             gate.check(data, name)
-    return opened
+    return opened, gate
 
 
 def xml(file: File) -> _Element:
@@ -190,32 +220,33 @@ def xml(file: File) -> _Element:
     _Gate(file).check(file.data, file.name)
     with file.reading():
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        root: _Element = etree.fromstring(file.data, parser)
-        return root
+        return cast("_Element", etree.fromstring(file.data, parser))
 
 
 def workbook(file: File, values: bool) -> Workbook:
     """A spreadsheet: the values its formulas had when it was saved, or the formulas."""
-    opened: Workbook = _opened(file, library("openpyxl").load_workbook, data_only=values)
-    return opened
+    checked, reader = _checked(file), library("openpyxl.reader.excel").ExcelReader
+    with file.reading():
+        reading = reader(io.BytesIO(file.data), data_only=values)
+        reading.archive = _Metered(*checked)
+        reading.read()
+        return cast("Workbook", reading.wb)
 
 
 def document(file: File) -> Document:
     """A text document in Word's format."""
-    opened: Document = _opened(file, library("docx").Document)
-    return opened
+    return cast("Document", _opened(file, library("docx").Document))
 
 
 def presentation(file: File) -> Presentation:
     """A slide show in PowerPoint's format."""
-    opened: Presentation = _opened(file, library("pptx").Presentation)
-    return opened
+    return cast("Presentation", _opened(file, library("pptx").Presentation))
 
 
-def _opened(file: File, read: Callable[..., Any], **how: Any) -> Any:
+def _opened(file: File, read: Callable[..., Any]) -> Any:
     package(file)
     with file.reading():
-        return read(io.BytesIO(file.data), **how)
+        return read(io.BytesIO(file.data))
 
 
 def image(file: File) -> Image:
@@ -228,14 +259,29 @@ def image(file: File) -> Image:
         return opened
 
 
+class _Counter:
+    """Counts the elements of a web page, whatever its encoding, without building anything."""
+
+    def __init__(self, file: File) -> None:
+        self.file, self.elements = file, 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.elements += 1
+        if self.elements > MAX_ELEMENTS:
+            raise self.file.refuse(f"a web page of more than {MAX_ELEMENTS} elements")
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
 def html(file: File) -> _Element:
     """The root element of a web page."""
     etree = library("lxml.etree")
     with file.reading():
         if len(file.data) > MAX_XML:
             raise file.refuse(f"{len(file.data)} bytes; at most {MAX_XML} are read")
-        parser = etree.HTMLParser(no_network=True, huge_tree=False)
-        root: _Element | None = etree.fromstring(file.data, parser)
+        etree.fromstring(file.data, etree.HTMLParser(no_network=True, huge_tree=False, target=_Counter(file)))
+        root: _Element | None = etree.fromstring(file.data, etree.HTMLParser(no_network=True, huge_tree=False))
         if root is None:
             raise file.refuse("an empty web page")
         return root

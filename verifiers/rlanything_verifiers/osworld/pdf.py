@@ -75,8 +75,7 @@ class _Worker:
         status, size = process.stdout.readline(_HEAD).split()
         if not 0 <= int(size) <= _LARGEST:
             raise ValueError(f"an answer of {int(size)} bytes")
-        content = process.stdout.read(int(size))
-        if len(content) < int(size):
+        if len(content := process.stdout.read(int(size))) < int(size):
             raise ValueError("an answer that ends too early")
         return int(status), content
 

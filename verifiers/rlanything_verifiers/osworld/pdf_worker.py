@@ -78,8 +78,7 @@ def answer(data: bytes, what: str) -> tuple[int, bytes]:
 def in_a_child(data: bytes, what: str, seconds: float) -> tuple[int, bytes]:
     """The answer of a child that has the limits; 5 where it did not survive them."""
     reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
+    if (child := os.fork()) == 0:
         os.close(reading)
         limit()
         status, content = answer(data, what)
@@ -89,8 +88,7 @@ def in_a_child(data: bytes, what: str, seconds: float) -> tuple[int, bytes]:
     os.close(writing)
     found, end, slow = [], time.monotonic() + seconds, False
     while select.select([reading], [], [], max(0.0, end - time.monotonic()))[0]:
-        part = os.read(reading, 1 << 20)
-        if not part:
+        if not (part := os.read(reading, 1 << 20)):
             break
         found.append(part)
     else:

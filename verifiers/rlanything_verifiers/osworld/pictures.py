@@ -85,8 +85,7 @@ def brightness(picture: Image) -> float:
 
 def content_size(picture: Image) -> tuple[int, int]:
     """Width and height of the opaque part."""
-    box = content_box(picture)
-    return (0, 0) if box is None else (box[2] - box[0], box[3] - box[1])
+    return (0, 0) if (box := content_box(picture)) is None else (box[2] - box[0], box[3] - box[1])
 
 
 def content_box(picture: Image) -> tuple[int, int, int, int] | None:

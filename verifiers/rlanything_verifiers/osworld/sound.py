@@ -26,8 +26,7 @@ def read_tags(file: File) -> dict[str, str]:
     with file.reading():
         frames = _frames(file.data) if file.data.startswith(b"ID3") else {}
         found = {name: next((frames[key] for key in keys if key in frames), "") for name, keys in TAGS.items()}
-        tail = file.data[-128:]
-        if tail.startswith(b"TAG") and len(tail) == 128:
+        if (tail := file.data[-128:]).startswith(b"TAG") and len(tail) == 128:
             for name, place in (("title", 3), ("artist", 33), ("album", 63)):
                 old = tail[place : place + 30].split(b"\0")[0].decode("latin-1").strip()
                 found[name] = found[name] or old

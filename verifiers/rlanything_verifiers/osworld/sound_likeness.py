@@ -75,8 +75,7 @@ def _mel_bands() -> Floats:
     frequencies = np.fft.rfftfreq(_WINDOW, 1 / RATE)
     rising = (frequencies - edges[:-2, None]) / np.diff(edges)[:-1, None]
     falling = (edges[2:, None] - frequencies) / np.diff(edges)[1:, None]
-    weights = np.maximum(0, np.minimum(rising, falling))
-    return np.asarray(weights * (2 / (edges[2:] - edges[:-2]))[:, None])
+    return np.asarray(np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None])
 
 
 def _scaled(features: Floats) -> Floats:
@@ -118,9 +117,7 @@ def _band(path: list[tuple[int, int]], rows: int, columns: int) -> list[tuple[in
 
 def _align(one: Floats, other: Floats, band: list[tuple[int, int]]) -> tuple[float, list[tuple[int, int]]]:
     """The cheapest alignment within a band."""
-    ones, others = (
-        course / np.maximum(np.linalg.norm(course, axis=1, keepdims=True), 1e-12) for course in (one, other)
-    )
+    ones, others = (each / np.maximum(np.linalg.norm(each, axis=1, keepdims=True), 1e-12) for each in (one, other))
     came: list[list[int]] = []
     above: list[float] = []
     start_above = 0

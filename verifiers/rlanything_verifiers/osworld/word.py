@@ -206,10 +206,12 @@ def _cell_runs(cell: Any, table: Any) -> list[Any]:
 
 
 def _footers(sections: Iterable[Any]) -> Iterator[bool]:
-    numbered = False
+    numbered, known = False, dict[Any, bool]()
     for footer in (section.footer for section in sections):
         if not footer.is_linked_to_previous:  # else python-docx would walk back to where it is written
-            numbered = _numbered(footer)
+            if (part := footer.part) not in known:  # which may be that of many sections
+                known[part] = _numbered(footer)
+            numbered = known[part]
         yield numbered
 
 

@@ -132,12 +132,10 @@ def vscode_config(context: Context, config: EditorCommand) -> File | None:
 @getter
 def content_from_vm_file(context: Context, config: FileContent) -> list[Any] | None:
     """The last row of a spreadsheet's first sheet, written out."""
-    file = guest_file(context, config.path)
-    if file is None:
+    if (file := guest_file(context, config.path)) is None:
         return None
     book = Book(file)
-    sheet = book.sheet(book.names[0])
-    grid = {} if sheet is None else sheet.grid(12)
+    grid = {} if (sheet := book.sheet(book.names[0])) is None else sheet.grid(12)
     if not grid:
         return None
     last = max(row for row, _ in grid)
@@ -175,8 +173,7 @@ def _related(context: Context, file: File, config: SlidePart, kind: str, link: s
     name = f"ppt/slides/_rels/slide{config.slide_index + 1}.xml.rels"
     for relation in show.xml(name).iter(_RELATIONS) if name in show else ():
         if relation.get("Type", "").endswith(kind) and link in (None, relation.get("Id")):
-            target = relation.get("Target", "")
-            if target.startswith("file://"):
+            if (target := relation.get("Target", "")).startswith("file://"):
                 return guest_file(context, target.removeprefix("file://"), config.dest)
             inside = posixpath.normpath(posixpath.join("ppt/slides", target)).lstrip("/")
             return File(config.dest, show[inside]) if inside in show else None

@@ -33,8 +33,7 @@ _TABS = (
 
 def _read(context: Context, name: str, *keys: str) -> Any:
     """The value at a path of keys of a JSON file of the profile; None where there is none."""
-    file = guest_file(context, f"{_PROFILE}/{name}")
-    if file is None:
+    if (file := guest_file(context, f"{_PROFILE}/{name}")) is None:
         return None
     value = read_json(file)
     for key in keys:
@@ -59,8 +58,7 @@ def default_search_engine(context: Context, config: Nothing) -> str:
 @getter
 def profile_name(context: Context, config: Nothing) -> str | None:
     """The name of the profile."""
-    name = _preference(context, "profile", "name")
-    return None if name is None else str(name)
+    return None if (name := _preference(context, "profile", "name")) is None else str(name)
 
 
 @getter
@@ -72,22 +70,20 @@ def chrome_language(context: Context, config: Nothing) -> str:
 @getter
 def chrome_font_size(context: Context, config: Nothing) -> dict[str, Any]:
     """The sizes of letters."""
-    found = _preference(context, "webkit", "webprefs")
-    return _FONTS | found if isinstance(found, dict) else dict(_FONTS)
+    return _FONTS | found if isinstance(found := _preference(context, "webkit", "webprefs"), dict) else dict(_FONTS)
 
 
 @getter
 def bookmarks(context: Context, config: Nothing) -> dict[str, Any] | None:
     """The folders of bookmarks by name."""
-    found = _read(context, "Default/Bookmarks", "roots")
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found := _read(context, "Default/Bookmarks", "roots"), dict) else None
 
 
 @getter
-def enabled_experiments(context: Context, config: Nothing) -> list[Any]:
-    """The experiments that are switched on."""
+def enabled_experiments(context: Context, config: Nothing) -> list[Any] | None:
+    """The experiments that are switched on; None where the browser has stored no state."""
     found = _read(context, "Local State", "browser", "enabled_labs_experiments")
-    return found if isinstance(found, list) else []
+    return found if isinstance(found, list) else None if _read(context, "Local State") is None else []
 
 
 @getter
@@ -175,8 +171,7 @@ def active_url_from_accessTree(context: Context, config: Prefix) -> str | None:
 @getter
 def open_tabs_info(context: Context, config: Nothing) -> list[Any] | None:
     """Title and address of the open tabs, the active one first, of a browser that listens for a debugger."""
-    printed = context.guest.execute(["python3", "-I", "-c", _TABS]).output
-    if not printed.strip():
+    if not (printed := context.guest.execute(["python3", "-I", "-c", _TABS]).output).strip():
         return None
     try:
         found = json.loads(printed)
@@ -192,5 +187,4 @@ def open_tabs_info(context: Context, config: Nothing) -> list[Any] | None:
 @getter
 def active_tab_info(context: Context, config: Prefix) -> dict[str, Any] | None:
     """Title and address of the active tab."""
-    tabs = open_tabs_info(context, Nothing())
-    return tabs[0] if tabs else None
+    return tabs[0] if (tabs := open_tabs_info(context, Nothing())) else None

@@ -89,8 +89,7 @@ def list_directory(context: Context, config: Path) -> dict[str, Any] | None:
 @getter
 def vm_wallpaper(context: Context, config: Destination) -> File | None:
     """The picture behind the windows."""
-    data = context.guest.wallpaper()
-    return File(config.dest, data) if data else None
+    return File(config.dest, data) if (data := context.guest.wallpaper()) else None
 
 
 @getter

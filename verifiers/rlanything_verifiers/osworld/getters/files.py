@@ -66,8 +66,7 @@ def guest_file(context: Context, path: str, name: str | None = None) -> File | N
     Raises:
         Unreadable: it is too large.
     """
-    data = context.guest.read_file(path)
-    if data is None:
+    if (data := context.guest.read_file(path)) is None:
         return None
     if len(data) > MAX_FILE:
         raise Unreadable(f"{path}: {len(data)} bytes; at most {MAX_FILE} are read")

@@ -41,8 +41,7 @@ class Query(Prefix):
 @getter
 def active_tab_url_parse(context: Context, config: Query) -> dict[str, Any] | None:
     """Parameters of the active tab's address; those that it has not are empty."""
-    url = active_url_from_accessTree(context, config)
-    if url is None:
+    if (url := active_url_from_accessTree(context, config)) is None:
         return None
     try:
         given = parse_qs(urlsplit(url).query)
@@ -71,8 +70,7 @@ class DashPart(Prefix):
 @getter
 def url_dashPart(context: Context, config: DashPart) -> str | dict[str, Any] | None:
     """A part of the active tab's address between two slashes."""
-    url = active_url_from_accessTree(context, config)
-    parts = [] if url is None else url.split("/")
+    parts = [] if (url := active_url_from_accessTree(context, config)) is None else url.split("/")
     if not -len(parts) <= config.partIndex < len(parts):
         return None
     part = parts[config.partIndex]
@@ -111,11 +109,9 @@ class Elements(Prefix):
     inputObject: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        wanted = list if self.category == "class&url" else dict
-        if self.category.startswith("class") and not all(
-            isinstance(v, wanted) for v in self.class_multiObject.values()
-        ):
-            what = "lists of texts" if wanted is list else "names by place"
+        kind = list if self.category == "class&url" else dict
+        if self.category.startswith("class") and not all(isinstance(v, kind) for v in self.class_multiObject.values()):
+            what = "lists of texts" if kind is list else "names by place"
             raise EvaluatorError(f"class_multiObject: {what} are needed for the category {self.category}")
         for places in self.by_place().values():
             for names in places.values():
@@ -149,8 +145,7 @@ class Elements(Prefix):
 @getter
 def active_tab_html_parse(context: Context, config: Elements) -> dict[str, Any] | None:
     """Texts of elements of the active tab's page, in a browser that listens for a debugger; nothing without a page."""
-    url = active_url_from_accessTree(context, config)
-    if url is None:
+    if (url := active_url_from_accessTree(context, config)) is None:
         return None
     queries = config.queries()
     question = {"ports": PORTS, "url": _plain(url), "queries": queries}

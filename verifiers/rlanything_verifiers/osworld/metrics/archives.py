@@ -14,7 +14,7 @@ from rlanything_verifiers.osworld.metrics.images import compare_images
 from rlanything_verifiers.osworld.metrics.pdfs import compare_pdfs
 from rlanything_verifiers.osworld.metrics.slides import compare_pptx_files
 from rlanything_verifiers.osworld.metrics.text import compare_csv, compare_text_file
-from rlanything_verifiers.osworld.opening import html
+from rlanything_verifiers.osworld.opening import MAX_ELEMENTS, MAX_XML, html
 from rlanything_verifiers.osworld.registry import Metric, metric
 
 _PDF_LIKENESS = 0.95
@@ -76,12 +76,16 @@ def compare_epub(result: File, expected: File) -> float:
 def _book(file: File) -> dict[str, list[str]]:
     """The pages of a book line by line, without the parts that differ with every export."""
     passed_over = {"toc.ncx": "navPoint", "content.opf": "dc:identifier"}
-    found: dict[str, list[str]] = {}
+    found, size, lines = dict[str, list[str]](), 0, 0
     for name, member in members(file).items():
         if name in passed_over:
             found[name] = [line for line in member.lines() if passed_over[name] not in line]
         elif name.endswith((".html", ".xhtml")):
+            if (size := size + len(member.data)) > MAX_XML:
+                raise file.refuse(f"pages of {size} bytes; at most {MAX_XML} are read")
             found[name] = [line for part in html(member).iter() for line in _lines(part)]
+        if (lines := lines + len(found.get(name, ()))) > MAX_ELEMENTS:
+            raise file.refuse(f"a book of {lines} lines; at most {MAX_ELEMENTS} are read")
     return found
 
 

@@ -24,6 +24,5 @@ class Sql:
 @metric
 def run_sqlite3(result: File, rules: Sql) -> float:
     """The first value that a query gives; 0 where it gives none."""
-    rows = query(result, rules.sql)
-    value = rows[0][0] if rows else 0
+    value = rows[0][0] if (rows := query(result, rules.sql)) else 0
     return float(value) if isinstance(value, int | float) else 0.0

@@ -53,15 +53,13 @@ def compare_font_names(result: File, rules: FontName) -> float:
 @metric
 def is_first_line_centered(result: File) -> float:
     """The first paragraph is centred."""
-    paragraphs = read_document(result).paragraphs
-    return float(bool(paragraphs) and paragraphs[0].alignment == "CENTER")
+    return float(bool(paragraphs := read_document(result).paragraphs) and paragraphs[0].alignment == "CENTER")
 
 
 @metric
 def has_page_numbers_in_footers(result: File) -> float:
     """Each section has a footer with a page number."""
-    footers = read_document(result).footers
-    return float(bool(footers) and all(footers))
+    return float(bool(footers := read_document(result).footers) and all(footers))
 
 
 @metric
@@ -96,8 +94,7 @@ def evaluate_alignment(result: File) -> float:
     """In each sentence of more than two words, the first three stand together, and so do those after them."""
 
     def aligned(sentence: str) -> bool:
-        words = sentence.split()
-        if len(words) < 3:
+        if len(words := sentence.split()) < 3:
             return True
         first, rest = " ".join(words[:3]), " ".join(words[3:])
         return first in sentence and rest in sentence and sentence.find(first) < sentence.find(rest)
@@ -108,7 +105,6 @@ def evaluate_alignment(result: File) -> float:
 @metric
 def fuzzy_place_math(result: File, rules: Places) -> float:
     """Similarity of the three words of the document to the correct names."""
-    words = [word for text in paragraph_texts(result) for word in text.split()]
-    if len(words) != 3:
+    if len(words := [word for text in paragraph_texts(result) for word in text.split()]) != 3:
         return 0.0
     return sum(max((likeness(word, name) for name in rules.expected), default=0.0) for word in words) / 3

@@ -108,8 +108,7 @@ def check_structure_sim_resized(result: File, expected: File) -> float:
     """The opaque part, scaled to the size of the expected image, has its structure."""
     one, other = image(result), image(expected)
     if transparent(one):
-        box = content_box(one)
-        if box is None:
+        if (box := content_box(one)) is None:
             return 0.0
         one = one.convert("RGBA").crop(box)
     return float(_alike(resized(one.convert("RGB"), other.size), other))

@@ -195,8 +195,7 @@ _PLAYED_STREAM = (
 @metric
 def is_vlc_playing(result: File, rules: Playing) -> float:
     """VLC plays a file, or a stream, after its status page."""
-    root = xml(result)
-    if root.findtext("state") != "playing":
+    if (root := xml(result)).findtext("state") != "playing":
         return 0.0
     places = _PLAYED_FILE if rules.type == "file_name" else _PLAYED_STREAM
     played = next((text for place in places if (text := root.findtext(f"information/{place}"))), "")

@@ -83,8 +83,7 @@ def check_transition(result: File, rules: Transition) -> float:
 @metric
 def evaluate_presentation_fill_to_rgb_distance(result: File, rules: Fill) -> float:
     """Closeness of the backgrounds of the slides to a colour; an unchanged one counts as far away."""
-    slides = read_deck(result).slides
-    if not slides:
+    if not (slides := read_deck(result).slides):
         return 0.0
 
     def distance(color: object) -> float:

@@ -189,8 +189,7 @@ def check_image_stretch_and_center(result: File, expected: File) -> float:
     """The picture of the first slide fills it, and it is the one of the original."""
     one, other = read_deck(result), read_deck(expected)
     pictures = [shape.picture for shape in _first(other) if shape.picture is not None]
-    found = [shape for shape in _first(one) if pictures and shape.picture == pictures[0]]
-    if not found:
+    if not (found := [shape for shape in _first(one) if pictures and shape.picture == pictures[0]]):
         return 0.0
     left, top, width, height = (part or 0 for part in found[-1].box)
     inch = 914_400

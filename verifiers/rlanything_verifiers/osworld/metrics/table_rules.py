@@ -227,8 +227,7 @@ class SheetPrint(_Pair):
 
     def _lines(self, books: Books, index: int | str) -> list[str] | None:
         book, name = books.name(index)
-        file = book.file.beside.get(f"{book.file.stem}-{name}.csv")
-        if file is None:
+        if (file := book.file.beside.get(f"{book.file.stem}-{name}.csv")) is None:
             if book is books.expected:
                 raise EvaluatorError(f"sheet_print: {book.file.stem}-{name}.csv was not fetched with {book.file.name}")
             return None
@@ -343,8 +342,7 @@ class DataValidation:
 
     def holds(self, books: Books) -> bool:
         """Whether each validation of the sheet is described, and there are as many as descriptions at least."""
-        sheet = books.sheet(self.sheet_idx)
-        if sheet is None:
+        if (sheet := books.sheet(self.sheet_idx)) is None:
             return False
         found = sheet.validations(_VALIDATION)
         return len(found) >= len(self.dv_props) and all(

@@ -151,8 +151,7 @@ def check_csv(result: File, rules: Records) -> float:
 @metric
 def check_json(result: File, rules: KeyRules, *, is_yaml: bool = False) -> float:
     """Values at paths of keys fulfil their rules."""
-    value = json_value(result, is_yaml)
-    if value is None:
+    if (value := json_value(result, is_yaml)) is None:
         return 0.0
 
     def holds(rule: KeyRule) -> bool:

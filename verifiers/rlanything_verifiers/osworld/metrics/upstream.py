@@ -34,9 +34,7 @@ def compare_pptx_files(result: File, expected: File, *, options: Exam = _ALL) ->
 def compare_contains_image(result: File, expected: File) -> float:
     """Only places that both documents have count: a picture behind the end of the other passes."""
     ones, others = (read_document(file).paragraphs for file in (result, expected))
-    pairs = [
-        pair for part, model in zip(ones, others, strict=False) for pair in zip(part.runs, model.runs, strict=False)
-    ]
+    pairs = [pair for part, gold in zip(ones, others, strict=False) for pair in zip(part.runs, gold.runs, strict=False)]
     return float(all(run.picture == model.picture for run, model in pairs))
 
 

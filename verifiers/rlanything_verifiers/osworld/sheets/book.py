@@ -91,8 +91,7 @@ class Sheet:
     @_guarded
     def style(self, coordinate: str, name: str) -> Any:
         """One property of a cell, of those in `STYLES`."""
-        cell = self._cell(coordinate)
-        return styles.blank(name) if cell is None else styles.read(cell, name)
+        return styles.blank(name) if (cell := self._cell(coordinate)) is None else styles.read(cell, name)
 
     @_guarded
     def styles(self, names: Iterable[str]) -> dict[tuple[int, int], list[Any]]:
@@ -102,8 +101,7 @@ class Sheet:
     @_guarded
     def freeze(self) -> str | None:
         """The first cell that scrolls."""
-        place: str | None = self._sheet.freeze_panes
-        return place
+        return cast("str | None", self._sheet.freeze_panes)
 
     @_guarded
     def zoom(self) -> float:
@@ -150,8 +148,9 @@ class Sheet:
         return pivots.filters(self._sheet)
 
     def _cells(self) -> Mapping[tuple[int, int], Cell]:
-        cells: Mapping[tuple[int, int], Cell] = self._sheet._cells
-        return cells  # to ask for a range would make every cell in it
+        return cast(
+            "Mapping[tuple[int, int], Cell]", self._sheet._cells
+        )  # to ask for a range would make every cell in it
 
     def _cell(self, coordinate: str) -> Cell | None:
         from openpyxl.utils.cell import coordinate_to_tuple

@@ -56,7 +56,6 @@ def _series(series: Any) -> tuple[str, str]:
 def _range(source: Any) -> str:
     """``Sheet1!A1:A5``, without quotation marks and dollar signs."""
     for name in ("numRef", "strRef", "multiLvlStrRef"):
-        reference = getattr(source, name, None)
-        if reference is not None:
+        if (reference := getattr(source, name, None)) is not None:
             return str(reference.f).replace("$", "").replace("'", "")
     return ""

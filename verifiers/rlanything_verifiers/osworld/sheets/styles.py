@@ -57,8 +57,7 @@ def _fill_type(cell: Any, source: Any) -> Any:
 
 
 def _hyperlink(cell: Any, source: Any) -> Any:
-    link = cell.hyperlink
-    return (link and (link.target or link.location)) or "" if cell.value is not None else None
+    return ((link := cell.hyperlink) and (link.target or link.location)) or "" if cell.value is not None else None
 
 
 def _merged(cell: Any, source: Any) -> bool:
@@ -194,8 +193,7 @@ def _operand(formula: str, cells: Mapping[tuple[int, int], Any]) -> Any:
     from openpyxl.utils.cell import coordinate_to_tuple
     from openpyxl.utils.exceptions import CellCoordinatesException
 
-    text = str(formula).strip()
-    if len(text) > 1 and text[0] == text[-1] == '"':
+    if len(text := str(formula).strip()) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
     if text.upper() in ("TRUE", "FALSE"):
         return text.upper() == "TRUE"
