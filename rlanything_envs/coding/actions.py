@@ -223,15 +223,13 @@ class _Reader:
         return 3 if find_tag(block.tag) is not None else 2 if looks_like_code(block.body) else 1
 
     def _is_complete(self, code: str) -> bool:
-        name = self.entry_point
-        if name is not None:
+        if (name := self.entry_point) is not None:
             return any(f"{start}{name}" in code for start in ("def ", "class ")) or f"\n{name} =" in f"\n{code}"
         return any(mark in code for mark in _READS) and any(mark in code for mark in _WRITES)
 
     def _language(self, block: Block) -> Language | None:
         """The language of a block; None for one that the task does not accept."""
-        tag = find_tag(block.tag)
-        if tag is not None:
+        if (tag := find_tag(block.tag)) is not None:
             return tag.language if tag.language in self.languages else None
         if _is_cpp(block.body):
             return "cpp" if "cpp" in self.languages else None
@@ -245,8 +243,7 @@ class _Reader:
             raise Unreadable(f"there is no code; {self._needs_fence()}")
         if block.tag in _NO_PROGRAM:
             raise Unreadable(f"the block marked {block.tag} is not a program; {self._needs_fence()}")
-        language = self._language(block)
-        if language is None:
+        if (language := self._language(block)) is None:
             tag = find_tag(block.tag)
             taken = " or ".join(TITLES[name] for name in self.languages)
             raise WrongLanguage(f"this task takes {taken}; your block is {tag.title if tag else TITLES['cpp']}")

@@ -98,8 +98,7 @@ class _Reader:
         self.inside = 0  # index of the item at which it was opened
 
     def read(self, line: str) -> None:
-        fence = self.fence
-        if fence is not None and fence.quoted:
+        if (fence := self.fence) is not None and fence.quoted:
             line = _unquoted(line)
         if self.tag and line.rstrip().lower().endswith(f"</{self.tag}>"):
             before = line.rstrip()[: -len(self.tag) - 3]

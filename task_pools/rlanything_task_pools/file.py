@@ -174,18 +174,22 @@ class PoolFile:
         """
         target = Path(path)
         unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
+        if target.exists():
+            raise PoolError(f"{target} exists: choose another path for the copy")
         try:
             unfinished.unlink(missing_ok=True)
             with self._lock, contextlib.closing(sqlite3.connect(unfinished)) as copy:
                 self._db.backup(copy)
                 # A checkpoint is a single file, without the write-ahead log of a live pool.
                 copy.execute("PRAGMA journal_mode = DELETE")
-            target.touch(exist_ok=False)  # of several processes one goes on
+            try:
+                os.link(unfinished, target)
+            except FileExistsError:  # another process was faster
+                raise PoolError(f"{target} exists: choose another path for the copy") from None
+            except OSError:  # a file system without links
+                unfinished.replace(target)
             for end in ("-wal", "-shm", *GROUPS):  # left by a killed process, of a pool that was at this path
                 Path(f"{target}{end}").unlink(missing_ok=True)
-            unfinished.replace(target)
-        except FileExistsError:
-            raise PoolError(f"{target} exists: choose another path for the copy") from None
         finally:
             unfinished.unlink(missing_ok=True)
         return target
