@@ -87,7 +87,7 @@ def main() -> None:
 def games(count: int) -> tuple[list[Task], list[Trajectory]]:
     """Generated games, and the episode of the clumsy expert in each."""
     domain = get_domain("alfworld")
-    env = make_env(domain.env_id, "short", disable_env_checker=True)
+    env = make_env(domain.env_id, "short")
     tasks = [domain.generate(FIRST + number, split="valid_seen") for number in range(count)]
     return tasks, [played(ExploringExpert(n, MISTAKES), env, task, TURNS) for n, task in enumerate(tasks)]
 

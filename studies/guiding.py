@@ -177,7 +177,7 @@ class _Expert:
     def __init__(self, settings: Guiding, seed: int, clumsy: bool, model: _Model | None = None) -> None:
         self.settings, self.seed, self._model = settings, seed, model
         self.weak: Stage | None = STAGE_NAMES[1 + seed % 3] if clumsy else None
-        self._env = make_env(get_domain(DOMAIN).env_id, "short", disable_env_checker=True)
+        self._env = make_env(get_domain(DOMAIN).env_id, "short")
         self._known: dict[tuple[int, str, int], list[Trajectory]] = {}
 
     def play(self, tasks: Sequence[tuple[int, Task]], number: int) -> list[list[Trajectory]]:

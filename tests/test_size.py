@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 95_122,
     "lines of studies, benchmarks, scripts and examples": 9_412,
-    "lines of tests": 71_574,
+    "lines of tests": 71_561,
     "files of the four packages": 702,
     "settings of a run": 152,
     "commands": 21,

@@ -47,7 +47,7 @@ arms:
 
 
 def test_a_clumsy_expert_is_clumsy_in_one_stage() -> None:
-    env = make_env(DOMAIN.env_id, "short", disable_env_checker=True)
+    env = make_env(DOMAIN.env_id, "short")
     task = DOMAIN.generate(3, kinds=["simple"], rooms=["Kitchen"])
     flawless = played(ExploringExpert(1, 0.0), env, task, 80)
     assert flawless.success

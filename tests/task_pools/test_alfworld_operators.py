@@ -548,7 +548,7 @@ def test_a_hint_does_not_spell_out_the_solution() -> None:
 
 
 def test_the_short_view_shows_what_it_can_of_a_hint() -> None:
-    env = make_env(DOMAIN.env_id, "short", disable_env_checker=True)
+    env = make_env(DOMAIN.env_id, "short")
     base = kitchen()
     hinted = DOMAIN.validate(base, {"hint": "Quickly open the fridge 1."}, direction="easier", author="x")
     plain, _ = env.reset(options={"task": base})

@@ -3,19 +3,17 @@
 import contextlib
 import fcntl
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kills import killed_after
 
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 
@@ -212,30 +210,6 @@ def test_any_bytes_are_rows_or_a_named_error(lines: list[bytes]) -> None:
 
 
 # -- deletion --------------------------------------------------------------------------------------------------
-
-
-def killed_after(deletions: int, work: Callable[[], object]) -> None:
-    """Do some work in a process that is killed after it has deleted so many files and folders."""
-    if pid := os.fork():
-        os.waitpid(pid, 0)
-        return
-    left = deletions
-
-    def counted(delete: Callable[..., None]) -> Callable[..., None]:
-        def call(*arguments: Any, **more: Any) -> None:
-            nonlocal left
-            delete(*arguments, **more)
-            left -= 1
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        return call
-
-    os.unlink, os.rmdir = counted(os.unlink), counted(os.rmdir)
-    try:
-        work()
-    finally:
-        os._exit(0)
 
 
 @pytest.mark.parametrize("deletions", [1, 2, 5, 9])

@@ -10,7 +10,7 @@ import rlanything_envs  # noqa: F401
 from rlanything_task_pools import get_domain
 
 if __name__ == "__main__":
-    env = gym.make("RLAnything/OSWorld-v0", backend="bwrap", observation=["screenshot"], disable_env_checker=True)
+    env = gym.make("RLAnything/OSWorld-v0", backend="bwrap", observation=["screenshot"])
     for kind in sys.argv[1:]:
         task = get_domain("osworld").generate(7, "valid_unseen", kinds=[kind])
         screen = env.reset(options={"task": task})[0]["screenshot"]

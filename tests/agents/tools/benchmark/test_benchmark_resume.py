@@ -1,22 +1,20 @@
 """A benchmark that is interrupted in any way goes on to what it would have come to; other benchmarks stay out."""
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from benchmark_parts import timeless
 from hypothesis import given
 from hypothesis import strategies as st
 from json_values import JSON
+from kills import killed_after
 
 from rlanything_agents.tools.benchmark.episode import Result
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -154,38 +152,23 @@ def test_folders_of_others_are_left_alone(games: Panel, tmp_path: Path) -> None:
         pass
 
 
-class Killed(BaseException):
-    """A kill of the process."""
-
-
 @pytest.mark.parametrize("deletions", range(1, 9))
-def test_a_killed_restart_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deletions: int) -> None:
+def test_a_killed_restart_begins_again(tmp_path: Path, deletions: int) -> None:
     with ResultFolder.open(tmp_path / "out", {"a": 1}) as folder:
         folder.claim({"a": 1})
         for name in ("results.jsonl", "prompts.jsonl", "results.json", "report.html"):
             (folder.path / name).touch()
         (folder.path / "episodes").mkdir()
         (folder.path / "episodes" / "0.json").touch()
-    left = deletions
 
-    def counted(delete: Callable[..., None]) -> Callable[..., None]:
-        def call(*arguments: Any, **more: Any) -> None:
-            nonlocal left
-            delete(*arguments, **more)
-            left -= 1
-            if not left:
-                raise Killed
-
-        return call
-
-    with monkeypatch.context() as patched, contextlib.suppress(Killed):
-        patched.setattr(os, "unlink", counted(os.unlink))
-        patched.setattr(os, "rmdir", counted(os.rmdir))
+    def restart() -> None:
         with ResultFolder.open(tmp_path / "out", {"a": 2}, restart=True):
             pass
+
+    killed_after(deletions, restart)
     assert not (tmp_path / "out" / "results.jsonl").exists(), "results count no longer once anything else is gone"
-    for restart in (False, True):
-        with ResultFolder.open(tmp_path / "out", {"a": 1}, restart=restart):
+    for again in (False, True):
+        with ResultFolder.open(tmp_path / "out", {"a": 1}, restart=again):
             pass
 
 
