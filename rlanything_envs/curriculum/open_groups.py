@@ -73,7 +73,7 @@ class OpenGroups(PoolFile):
             if found is not None:
                 number, slot, task_id, role = found
                 try:
-                    return Group(number, Assignment(slot, task_in(self._pool, slot, task_id), role))
+                    return Group(number, Assignment(slot, self._pool.task_in(slot, task_id), role))
                 except UnknownTask:  # the pool was set back to an earlier state
                     self._take(db, number)
             db.execute("DELETE FROM episodes WHERE number <= (SELECT max(number) FROM groups) - ?", (KEPT,))
@@ -125,12 +125,3 @@ def _outcomes(rows: list[tuple[Any, ...]], assignment: Assignment) -> list[Outco
         )
         for success, score, steps, actor in rows
     ]
-
-
-def task_in(pool: TaskPool, slot: int, task_id: str) -> Task:
-    """A task with its lineage in this slot, where it is still in use there."""
-    candidate = pool.candidate(slot)
-    for task in (pool.active(slot), candidate):
-        if task is not None and task.id == task_id:
-            return task
-    return pool.task(task_id)

@@ -49,6 +49,13 @@ class PoolReader(PoolFile):
             raise UnknownTask(f"{self.path} has no task {task_id!r}")
         return self._unpacked(*rows[0])
 
+    def task_in(self, slot: int, task_id: str) -> Task:
+        """A task with its lineage in a slot where it is in use; else as `task`."""
+        for task in (self.active(slot), self.candidate(slot)):
+            if task is not None and task.id == task_id:
+                return task
+        return self.task(task_id)
+
     def root(self, slot: int) -> Task:
         """The root task of a slot: its first task, or the last fresh task that took its place."""
         return self._unpacked(*self._in_slot(slot, "root"))

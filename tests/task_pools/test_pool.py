@@ -392,6 +392,16 @@ def test_threads_share_a_pool(pool: TaskPool) -> None:
     assert pool.counts()["outcomes"] == 90
 
 
+def test_a_task_of_two_slots_has_the_lineage_of_each(pool: TaskPool) -> None:
+    made = [child(root(slot), 10) for slot in (0, 1)]
+    assert made[0].id == made[1].id
+    for slot, task in enumerate(made):
+        pool.propose(slot, task)
+    assert [pool.task_in(slot, made[0].id).parent for slot in (0, 1, 2)] == [root(0).id, root(1).id, root(0).id]
+    with pytest.raises(UnknownTask):
+        pool.task_in(0, "toy-0")
+
+
 def test_pickle_reopens(pool: TaskPool) -> None:
     assert pickle.loads(pickle.dumps(pool)).slots == [0, 1, 2]
 

@@ -14,7 +14,6 @@ from pydantic import ConfigDict, TypeAdapter
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.storage import storing, write_atomically
 from rlanything_envs.curriculum import Assignment, TrialRole
-from rlanything_envs.curriculum.open_groups import task_in
 from rlanything_envs.message import Image
 from rlanything_task_pools import TaskPool
 
@@ -69,7 +68,7 @@ class AheadBatch:
 
         groups = _STORED.validate_python(json.loads(file.read_text(encoding="utf-8"), object_hook=seen))
         return cls(
-            [Assignment(group.slot, task_in(pool, group.slot, group.task), group.role) for group in groups],
+            [Assignment(group.slot, pool.task_in(group.slot, group.task), group.role) for group in groups],
             [group.episodes for group in groups],
         )
 

@@ -84,8 +84,10 @@ class ResultFolder:
     def _delete(self) -> None:
         """Delete the results first, which would count without their episodes, and the settings last."""
         for found in sorted(self.path.iterdir(), key=lambda found: (found == self._settings, found != self._lines)):
-            if found.name != _LOCK:
-                shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+            if found.is_dir() and not found.is_symlink():
+                shutil.rmtree(found)
+            elif found.name != _LOCK:
+                found.unlink()
 
     def claim(self, settings: Mapping[str, Any]) -> None:
         """Store the settings, which bind the folder to this benchmark."""
