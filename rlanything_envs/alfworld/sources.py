@@ -101,13 +101,15 @@ def make_source(
     """The source of a split, by the arguments of `AlfWorldEnv`.
 
     Raises:
-        ValueError: a split is unknown, or `knobs` come with official data.
+        ValueError: a split is unknown, `knobs` come with official data, or `data_dir` with none.
         KnobError: a knob is unknown or its value is out of range.
         PoolError: the official data is missing.
     """
     if split == "generated":
         if generated_split not in SPLITS:
             raise ValueError(f"generated_split {generated_split!r} is unknown; choose from {', '.join(SPLITS)}")
+        if data_dir is not None:
+            raise ValueError(f"data_dir is for the official splits ({', '.join(OFFICIAL)}), not for 'generated'")
         make_knobs(**(knobs or {}))  # fail now and not at the first reset
         return GeneratedTasks(DOMAIN, generated_split, knobs)
     if split not in OFFICIAL:

@@ -265,8 +265,8 @@ def _generated_pool(env: gym.Env[Any, Any], size: int, seed: int) -> TaskPool:
         raise SettingError(
             f"AdaptiveDifficulty: {env} names no `domain`, so no tasks can be generated for it: pass pool="
         ) from None
-    if size < 1:
-        raise SettingError(f"AdaptiveDifficulty: pool_size must be at least 1, got {size}")
+    if not hasattr(size, "__index__") or size < 1:
+        raise SettingError(f"AdaptiveDifficulty: pool_size must be a whole number of at least 1, got {size!r:.80}")
     source = _source_of(env, domain)
     tasks = {task.id: task for task in (source.of_seed(seed * size + i) for i in range(size))}
     return TaskPool.create(_IN_MEMORY, tasks.values())

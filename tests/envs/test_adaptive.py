@@ -10,7 +10,7 @@ import pytest
 
 from rlanything_envs import AdaptiveDifficulty
 from rlanything_envs.curriculum import ScriptedRewriter
-from rlanything_envs.errors import InfrastructureError
+from rlanything_envs.errors import InfrastructureError, SettingError
 from rlanything_task_pools import PoolError, TaskPool
 
 ID = "RLAnything/AlfWorld-v0"
@@ -376,8 +376,9 @@ def test_bad_arguments(tmp_path):
         AdaptiveDifficulty(gym.make(ID), tmp_path / "none.sqlite")
     with pytest.raises(ValueError, match="names no `domain`"):
         AdaptiveDifficulty(gym.make("CartPole-v1"))
-    with pytest.raises(ValueError, match="pool_size"):
-        AdaptiveDifficulty(gym.make(ID), pool_size=0)
+    for size in (0, 1.5, "2"):
+        with pytest.raises(SettingError, match="pool_size"):
+            AdaptiveDifficulty(gym.make(ID), pool_size=size)
     with pytest.raises(ValueError, match="rewriting"):
         AdaptiveDifficulty(gym.make(ID), rewriting="later", pool_size=1)
     with pytest.raises(ValueError, match="band"):

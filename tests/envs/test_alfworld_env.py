@@ -343,10 +343,11 @@ def test_an_unreadable_game_leaves_the_others_of_a_split(tmp_path):
         {"render_mode": "human"},
         {"generated_split": "test"},
         {"split": "train", "knobs": {"kinds": ["heat"]}},
+        {"data_dir": "json_2.1.1"},
     ],
 )
 def test_bad_arguments(kwargs):
-    with pytest.raises(ValueError, match=r"choose|knobs"):
+    with pytest.raises(ValueError, match=r"choose|knobs|data_dir"):
         AlfWorldEnv(**kwargs)
 
 
