@@ -203,6 +203,8 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
 
             return CheckpointAgent(rest, settings, log, turns)
         case "run", True:
+            if not Path(rest).is_dir():  # said now and not after seconds of imports
+                raise BenchmarkError(f"{name:.200} holds no run that can be played: there is no such folder")
             from rlanything_agents.tools.benchmark.policy import RunAgent
 
             return RunAgent(rest, settings)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,14 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
 
 
 EASY = ("benchmark", "--panel", "alfworld-easy", "--limit", "2", "--workers", "1")
+
+
+def test_a_missing_run_is_told_before_anything_is_imported_for_it(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rlanything_agents.tools.benchmark.policy", None)
+    refused = invoke(*EASY, "--agent", "run:nosuch")
+    assert (refused.exit_code, "no such folder" in refused.output) == (2, True), refused.output
 
 
 def test_from_two_benchmarks_to_their_comparison(invoke: Invoke) -> None:
