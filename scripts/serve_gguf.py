@@ -8,6 +8,7 @@ On a processor it is faster than `hf:qwen2.5-coder-1.5b`, which makes floating-p
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads; fewer on a busy machine")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    with TemporaryDirectory() as scratch:
+    with contextlib.suppress(SystemExit, KeyboardInterrupt), TemporaryDirectory() as scratch:
         params = xllamacpp.CommonParams()
         file = gguf_file(options.model, Path(scratch)) if options.model in PACKAGED else Path(options.model)
         params.model.path, params.model_alias = str(file), {options.model}
@@ -39,6 +40,7 @@ def main() -> None:
         server = xllamacpp.Server(params)
         print(f"{options.model} at {server.listening_address}/v1", flush=True)
         signal.pause()
+    os._exit(0)  # the server's own end waits for the answers it is writing
 
 
 if __name__ == "__main__":
