@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -10,10 +14,11 @@ import pytest
 from canary_search import found_in
 from canary_tasks import CASES, MARKERS, Case
 from openenv.core import GenericEnvClient
+from openenv.core.env_server import http_server
 from openenv.core.env_server.mcp_types import CallToolAction
 from openenv.core.mcp_client import MCPToolClient
 from tool_moves import alfworld_move
-from worlds import SEEN
+from worlds import SEEN, in_time
 
 from rlanything_envs import ToolConversation
 from rlanything_envs.adapters.openenv import create_server
@@ -92,6 +97,40 @@ def test_sessions_end_with_their_clients() -> None:
                 assert env.reset(seed=0).done is False
         with client(server), pytest.raises(RuntimeError, match=r"capacity|session"), client(server):
             pass
+
+
+def test_a_long_call_over_http_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go, quick, real, looks, now = Event(), Event(), ToolConversation.call, asyncio.sleep, [], [0.0]
+
+    def slow(*given: Any) -> Any:
+        begun.set()
+        assert go.wait(30)
+        return quick(*given)
+
+    async def sleep(seconds: float) -> None:
+        looks.extend([now[0]] * (seconds == 5.0))  # as the one who ends silent sessions waits
+        await real(min(seconds, 0.02))
+
+    monkeypatch.setattr(ToolConversation, "call", slow)
+    monkeypatch.setattr(http_server, "time", SimpleNamespace(time=lambda: now[0]))
+    monkeypatch.setattr(http_server.asyncio, "sleep", sleep)
+    with create_server(ALFWORLD, tools=True, idle_seconds=20.0) as server, ThreadPoolExecutor() as pool:
+
+        def ask(method: str, **params: Any) -> Any:
+            request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return httpx.post(f"{server.url}/mcp", json=request, timeout=60).json()
+
+        session = ask("openenv/session/create")["result"]
+        call = pool.submit(ask, "tools/call", name="look", arguments={}, **session)
+        assert begun.wait(30)
+        now[0] += 100.0
+        in_time(lambda: looks.count(100.0) > 2)
+        go.set()
+        assert "ResetNeeded" in str(call.result())
+        assert "result" in ask("tools/list", **session)
+        now[0] += 100.0
+        in_time(lambda: looks.count(200.0) > 2)
+        assert "Unknown session_id" in str(ask("tools/list", **session))
 
 
 def test_the_door_is_guarded() -> None:

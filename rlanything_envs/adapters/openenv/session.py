@@ -37,13 +37,28 @@ class SessionError(Exception):
 
 
 class Sessions(HTTPEnvServer):  # type: ignore[misc]
-    """OpenEnv's server, which ends idle sessions of ``/mcp`` and none of an open WebSocket, whose step may be long."""
+    """OpenEnv's server, which ends idle sessions of ``/mcp``: none at work and none of an open WebSocket."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._at_work: list[str] = []
 
     async def _create_session(self) -> tuple[str, Environment]:
         session_id, made = await super()._create_session()
         if IN_SOCKET.get():
             self._session_websocket_attachments.add(session_id)
         return session_id, made
+
+    async def _run_in_session_executor(self, session_id: str, *call: Any, **named: Any) -> Any:
+        self._at_work.append(session_id)
+        try:
+            return await super()._run_in_session_executor(session_id, *call, **named)
+        finally:
+            self._at_work.remove(session_id)
+
+    async def _destroy_session(self, session_id: str) -> None:
+        if IN_SOCKET.get() or session_id not in self._at_work:
+            await super()._destroy_session(session_id)
 
 
 class Session(Environment):  # type: ignore[misc]
