@@ -350,6 +350,15 @@ def test_elements_of_a_web_page(monkeypatch, page):
         opening.html(File("a.html", page))
 
 
+def test_attributes_of_one_element():
+    page = lambda number: b"<p%s/>" % b"".join(b" a%d=''" % n for n in range(number))  # noqa: E731
+    for read, name in ((opening.html, "a.html"), (opening.xml, "a.xml")):
+        assert read(File(name, page(256))) is not None
+        with pytest.raises(Unreadable, match="257 attributes"):
+            read(File(name, page(257)))
+    assert score_files("compare_htmls", page(80_000), b"<p>a", name="a.html") == 0
+
+
 @pytest.mark.parametrize(("limit", "why"), [("MAX_XML", "bytes"), ("MAX_ELEMENTS", "lines")])
 def test_pages_of_a_book(monkeypatch, limit, why):
     book = lambda pages: File("a.epub", zipped({f"{n}.html": b"<p>x</p>" for n in range(pages)}))  # noqa: E731

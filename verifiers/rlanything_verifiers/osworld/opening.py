@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pptx.presentation import Presentation
 
 __all__ = [
+    "MAX_ATTRIBUTES",
     "MAX_CELLS",
     "MAX_DEPTH",
     "MAX_ELEMENTS",
@@ -55,6 +56,9 @@ MAX_ELEMENTS = 1_000_000
 
 MAX_DEPTH = 200
 """Elements within elements."""
+
+MAX_ATTRIBUTES = 256
+"""Attributes of one element: libxml2 goes through all of them for each that it adds to a web page."""
 
 MAX_CELLS = 1_000_000
 """Cells of a spreadsheet that are merged, linked or commented upon: openpyxl makes an object of each."""
@@ -140,6 +144,7 @@ class _Gate:
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         local = tag.rpartition(":")[2]
+        _few(attributes, self.file)
         self.elements += 1
         self.depth += 1
         if self.elements > MAX_ELEMENTS or self.depth > MAX_DEPTH:
@@ -156,6 +161,11 @@ class _Gate:
 
     def _entity(self, name: str, *_: Any) -> None:
         raise self.file.refuse(f"XML that declares the entity {name!r:.40}")
+
+
+def _few(attributes: Mapping[str, str], file: File) -> None:
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise file.refuse(f"an element of {len(attributes)} attributes; at most {MAX_ATTRIBUTES} are read")
 
 
 def _small(number: str) -> bool:
@@ -266,6 +276,7 @@ class _Counter:
         self.file, self.elements = file, 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        _few(attributes, self.file)
         self.elements += 1
         if self.elements > MAX_ELEMENTS:
             raise self.file.refuse(f"a web page of more than {MAX_ELEMENTS} elements")
