@@ -477,6 +477,14 @@ def test_pictures_are_counted_before_they_are_decoded(monkeypatch):
     assert score_files("compare_docx_images", letter(), pictured, name="a.docx") == 0
 
 
+def test_a_part_that_passes_for_many_pictures_is_read_once(monkeypatch):
+    link = b'<Relationship Id="x%d" Type="http://a/image" Target="document.xml"/>'
+    links = b"".join(link % n for n in range(50)) + b"</Relationships>"
+    change = lambda text: text.replace(b"</Relationships>", links)  # noqa: E731
+    found = word.read_document(File("a.docx", with_part(letter("a"), "word/_rels/document.xml.rels", change)))
+    assert (len(found.images), len(set(map(id, found.images)))) == (50, 1)
+
+
 def test_starters_without_end():
     given = {"func": "is_shortcut_on_desktop", "result": {"type": "shortcuts_on_desktop"}}
     given["expected"] = {"type": "rule", "rules": {"type": "name", "name": "Maps"}}

@@ -146,15 +146,17 @@ def _read(opened: Document) -> TextDocument:
         table_runs=tuple(
             _run(run) for table, rows in tables for row in rows for cell in row for run in _cell_runs(cell, table)
         ),
-        images=tuple(
-            part.target_part.blob
-            for part in opened.part.rels.values()
-            if part.reltype.endswith("/image") and not part.is_external
-        ),
+        images=tuple(_images(opened.part.rels.values())),
         footers=tuple(_footers(opened.sections)),
         text_width=(section.page_width or 0) - (section.left_margin or 0) - (section.right_margin or 0),
         page_breaks=tuple(_page_breaks(opened.element.body)),
     )
+
+
+def _images(links: Iterable[Any]) -> Iterator[bytes]:
+    parts = [link.target_part for link in links if link.reltype.endswith("/image") and not link.is_external]
+    blobs = {part: part.blob for part in set(parts)}  # of XML it is written anew each time
+    return map(blobs.__getitem__, parts)
 
 
 def _page_breaks(body: Any) -> Iterator[int]:
