@@ -110,6 +110,45 @@ def test_entities_that_grow():
     assert sheet_score(with_part(sheet([1]), SHEET, lambda text: bomb)) == 0
 
 
+def disguised(text, encoding, name="word/document.bin"):
+    """A document whose main part has another name, and begins with no sign of XML."""
+
+    def change(parts):
+        parts[name] = parts.pop(DOCUMENT).split(b"?>", 1)[1].decode().replace("<w:body>", f"<w:body>{text}")
+        parts[name] = f'<?xml version="1.0"?>{parts[name].strip()}'.encode(encoding)
+        for other in ("[Content_Types].xml", "_rels/.rels"):
+            parts[other] = parts[other].replace(DOCUMENT.encode(), name.encode())
+        parts["word/_rels/document.bin.rels"] = parts.pop("word/_rels/document.xml.rels")
+
+    return repacked(letter("a"), change)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32-be", "cp037"])
+def test_xml_that_looks_like_something_else(monkeypatch, encoding):
+    assert score_files("contains_page_break", disguised("", "utf-8"), name="a.docx") == 0
+    assert (
+        score_files(
+            "contains_page_break", disguised('<w:p><w:r><w:br w:type="page"/></w:r></w:p>', "utf-8-sig"), name="a.docx"
+        )
+        == 1
+    )
+    monkeypatch.setattr(opening, "MAX_ELEMENTS", 20_000)
+    with pytest.raises(Unreadable, match=r"elements|well-formed"):
+        opening.document(File("a.docx", disguised("<w:p/>" * 6000, encoding)))
+
+
+def test_a_film_is_no_xml():
+    assert len(package(File("a.pptx", zipped({"film": b"\0\0\0<ftypisom"})))) == 1
+    with pytest.raises(Unreadable, match="film"):
+        package(File("a.pptx", zipped({"film": b"<ftyp:a>"})))
+
+
+def test_an_empty_part():
+    """LibreOffice's own templates have one."""
+    parts = {"content.xml": b"<a/>", "Configurations2/accelerator/current.xml": b""}
+    assert package(File("a.odt", zipped(parts))).xml("content.xml").tag == "a"
+
+
 def test_too_many_elements():
     row = b"<row>" + b"<c/>" * 1000 + b"</row>"
     many = lambda text: text.replace(b"<sheetData>", b"<sheetData>" + row * 1001)  # noqa: E731
