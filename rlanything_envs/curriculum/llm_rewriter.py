@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,7 +59,6 @@ class LLMRewriter:
         template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``attempts``,
             ``solved``, ``description``, ``critique``, ``schema`` (its text, see `schema_text`), ``example`` and
             ``failed``.
-        domain_of: Function from a name to its domain.
 
     Raises:
         SettingError: `attempts` is below 1, or the name is empty.
@@ -74,7 +73,6 @@ class LLMRewriter:
         operators: Iterable[str] | None = None,
         params: SamplingParams | None = None,
         template: str | os.PathLike[str] = "rewrite.j2",
-        domain_of: Callable[[str], Domain] = get_domain,
     ) -> None:
         if attempts < 1:
             raise SettingError(f"LLMRewriter: attempts must be at least 1, got {attempts}")
@@ -87,11 +85,10 @@ class LLMRewriter:
         self.operators = None if operators is None else tuple(operators)
         self.params = replace(params or SamplingParams(max_tokens=2048), n=1)
         self.template = template
-        self._domain_of = domain_of
 
     def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
         """Query, validate, and query again with the rejections; sampling is seeded by `rng`."""
-        domain = self._domain_of(request.task.domain)
+        domain = get_domain(request.task.domain)
         if self.operators is not None:
             domain = domain.with_operators(self.operators)
         attempts = _Attempts(domain, replace(request, critique=plain_lines(request.critique, MAX_CRITIQUE)), self.name)
