@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -78,15 +78,6 @@ class GuestClient:
         """Where the guest is."""
         return self.transport.url
 
-    def close(self) -> None:
-        """Nothing is held open between requests."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # --- who is there ---
 
     def health(self) -> Health:
@@ -96,13 +87,11 @@ class GuestClient:
         if answer.status == 401:
             raise DesktopError(f"{self.url}: {answer.reason}")
         if not answer.ok or not isinstance(value, dict) or "server" not in value:
-            return Health("unknown", 0, None)
+            return Health("unknown")
         with self._reading("/healthz"):
-            width, height = value["screen"]
-            screen, broken = (_side(width), _side(height)), str(value.get("broken", ""))
-            apart, busy = value.get("apart") is True, int(value.get("busy", 0))
-            held = float(value.get("held", 0))
-            return Health(str(value["server"]), int(value["version"]), screen, broken, apart, busy, held)
+            broken, apart = str(value.get("broken", "")), value.get("apart") is True
+            busy, held = int(value.get("busy", 0)), float(value.get("held", 0))
+            return Health(str(value["server"]), broken, apart, busy, held)
 
     @cached_property
     def _own(self) -> bool:

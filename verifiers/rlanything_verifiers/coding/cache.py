@@ -77,5 +77,4 @@ def _size(run: Run) -> int:
 RUNS = RunCache()
 """The cache of this process."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=RUNS.renew_lock)
+os.register_at_fork(after_in_child=RUNS.renew_lock)
