@@ -196,13 +196,12 @@ def test_wrong_decisions_change_nothing(pool: TaskPool) -> None:
 def test_outcomes_and_their_filters(pool: TaskPool) -> None:
     new = child(root(0), 10)
     pool.record(0, root(0).id, [outcome(True), outcome(False), outcome(None)])
-    event = pool.propose(0, new)
+    pool.propose(0, new)
     pool.record(0, new.id, [outcome(True, "candidate")])
     pool.record(0, root(0).id, [outcome(True)])
     pool.record(1, root(1).id, [outcome(False, "eval")])
     assert [record.outcome.success for record in pool.outcomes(0, root(0).id)] == [True, False, None, True]
     assert [record.outcome.success for record in pool.outcomes(0, root(0).id, errors=False)] == [True, False, True]
-    assert [record.outcome for record in pool.outcomes(0, root(0).id, since=event.index)] == [outcome(True)]
     assert [record.task_id for record in pool.outcomes(role="candidate")] == [new.id]
     assert [record.slot for record in pool.outcomes(role="eval")] == [1]
     assert [record.index for record in pool.outcomes()] == [1, 2, 3, 4, 5, 6]
