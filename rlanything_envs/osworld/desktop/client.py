@@ -204,16 +204,13 @@ class GuestClient:
         prelude = _PRELUDE if self._own else _FOREIGN_PRELUDE
         return self.execute(["python", "-c", prelude + code], timeout=_ACTION_SECONDS)
 
-    def execute(
-        self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = _RUN, setup: bool = False
-    ) -> GuestOutput:
+    def execute(self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = _RUN) -> GuestOutput:
         """Run a command to its end, once.
 
         Args:
             command: a list of words, or one text: split into words, or given to the shell.
             shell: whether the shell reads the command.
             timeout: seconds; a guest that is not our own keeps to its 120.
-            setup: use the endpoint of the set-up steps; it does the same.
 
         Returns:
             What it printed and its exit status: 127 where the guest could not run it or it ran too long.
@@ -221,9 +218,8 @@ class GuestClient:
         value: dict[str, Any] = {"command": command if isinstance(command, str) else list(command), "shell": shell}
         if self._own:
             value["timeout"] = timeout
-        path = "/setup/execute" if setup else "/execute"
-        answer = self.transport.post(path, value, timeout=timeout + _SLACK)
-        return self._output(answer, path, "returncode")
+        answer = self.transport.post("/execute", value, timeout=timeout + _SLACK)
+        return self._output(answer, "/execute", "returncode")
 
     def run_python(self, code: str) -> GuestOutput:
         """Run Python code in the guest, at most 30 seconds."""

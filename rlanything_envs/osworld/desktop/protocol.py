@@ -52,9 +52,7 @@ class Client(Protocol):
     def act(self, code: str) -> GuestOutput:
         """Run PyAutoGUI code, once."""
 
-    def execute(
-        self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = 120.0, setup: bool = False
-    ) -> GuestOutput:
+    def execute(self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = 120.0) -> GuestOutput:
         """Run a command to its end, once."""
 
     def run_python(self, code: str) -> GuestOutput:
