@@ -26,7 +26,6 @@ from rlanything_envs.llm.errors import (
     EndpointRefused,
     GenerationStopped,
     GeneratorError,
-    MissingKey,
     RequestFailed,
     RunMustStop,
 )
@@ -311,11 +310,7 @@ class OpenAIGenerator(Locked):
             seconds=round(asked.seconds, 3),
         )
         try:
-            secret = self.endpoint.key()
-        except MissingKey:
-            secret = None
-        try:
-            self.log.write(record, [secret] if secret else [])
+            self.log.write(record, self.endpoint.secrets())
         except OSError as error:
             raise RunMustStop(
                 f"{self.log.path}: an answer cannot be stored ({error.strerror or error}): make the file writable and "

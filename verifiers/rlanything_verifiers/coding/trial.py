@@ -160,7 +160,7 @@ class Trial:
         stumbled: list[int] = []
         tests = [self.tests[i] for i in part]
         openings = [interactor.opening(test.stdin, test.stdout) for test in tests]
-        source = interactor.source.encode(errors="surrogatepass")
+        source = interactor.program()
         bounds = self.limits, interactor.limits(self.limits)
 
         def rule(position: int, talk: Interaction) -> bool:
