@@ -73,10 +73,6 @@ class PoolReader(PoolFile):
         task_id, lineage = self._in_slot(slot, "candidate")
         return None if task_id is None else self._unpacked(task_id, lineage)
 
-    def history(self, slot: int) -> list[Task]:
-        """The tasks that were active in a slot, from the first to the current one."""
-        return [version.task for version in self.versions(slot) if version.state in ("root", "accepted")]
-
     def versions(self, slot: int) -> list[Version]:
         """Every task of a slot in order of proposal, rejected ones included; the one it began with first."""
         with self.snapshot(), self._sound(f"slot {slot}"):

@@ -273,11 +273,6 @@ class GuestClient:
         value = self._value(answer, "/list_directory", "directory_tree")
         return value if isinstance(value, dict) else None
 
-    def download_file(self, url: str, path: str) -> None:
-        """Have the guest fetch a file from the network."""
-        value = {"url": url, "path": path}
-        self._done(self.transport.post("/setup/download_file", value, timeout=3 * _SETUP), "/setup/download_file")
-
     def wallpaper(self) -> bytes | None:
         """The picture behind the windows; None where there is none."""
         answer = self.transport.post("/wallpaper", timeout=_LOOK)

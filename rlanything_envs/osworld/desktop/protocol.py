@@ -82,9 +82,6 @@ class Client(Protocol):
     def list_directory(self, path: str) -> dict[str, Any] | None:
         """A directory and everything below it."""
 
-    def download_file(self, url: str, path: str) -> None:
-        """Have the guest fetch a file."""
-
     def wallpaper(self) -> bytes | None:
         """The picture behind the windows."""
 
