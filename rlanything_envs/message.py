@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,9 +119,9 @@ class Image:
             return self
         return Image(np.asarray(self.pillow.resize((width, height), PIL.Image.Resampling.BICUBIC), np.uint8))
 
-    def on_grid(self, factor: int, most_pixels: int | None = None) -> Image:
+    def on_grid(self, factor: int) -> Image:
         """The picture in the size that a model reads, see `grid_size`."""
-        return self.resized(*grid_size(self.size, factor, most_pixels))
+        return self.resized(*grid_size(self.size, factor))
 
     def tokens(self, factor: int) -> int:
         """Tokens for which a model reads the picture: cells of its grid."""
@@ -144,22 +143,17 @@ Part = str | Image
 Content = str | tuple[Part, ...]
 
 
-def grid_size(size: tuple[int, int], factor: int, most_pixels: int | None = None) -> tuple[int, int]:
+def grid_size(size: tuple[int, int], factor: int) -> tuple[int, int]:
     """The size nearest to an image's whose sides are multiples of a factor, as Qwen's processors choose it.
 
     Args:
         size: Width and height in pixels.
         factor: Side of the square that becomes a token: 32 for Qwen3-VL, 28 for Qwen2.5-VL.
-        most_pixels: Pixels at most; the shape stays about the same.
 
-    >>> grid_size((1920, 1080), 32), grid_size((1920, 1080), 28, 1_000_000)
-    ((1920, 1088), (1316, 728))
+    >>> grid_size((1920, 1080), 32), grid_size((1920, 1080), 28)
+    ((1920, 1088), (1932, 1092))
     """
     width, height = (max(factor, round(side / factor) * factor) for side in size)
-    if most_pixels is None or width * height <= most_pixels:
-        return width, height
-    shrunk = math.sqrt(size[0] * size[1] / most_pixels)
-    width, height = (max(factor, math.floor(side / shrunk / factor) * factor) for side in size)
     return width, height
 
 

@@ -14,7 +14,6 @@ class Registration:
     entry_point: str
     vector_entry_point: str
     max_episode_steps: int | None
-    kwargs: dict[str, Any] = field(default_factory=dict)
     text: dict[str, Any] = field(default_factory=dict)
     """Arguments with which the environment's observations are texts."""
     tools: dict[str, Any] = field(default_factory=dict)
@@ -60,7 +59,6 @@ def register_all() -> None:
                 vector_entry_point=row.vector_entry_point,
                 max_episode_steps=row.max_episode_steps,
                 disable_env_checker=True,  # the passive checker breaks every step after a first reset that failed
-                kwargs=dict(row.kwargs),
             )
 
 

@@ -22,8 +22,6 @@ from rlanything_envs.sources import GeneratedTasks
 from rlanything_envs.verdict import Verdict, settle
 from rlanything_task_pools import Domain, Outcome, TaskPool, get_domain
 
-_IN_MEMORY = ":memory:"
-
 
 class StepJudge(Protocol):
     """The part of a reward model that critiques use."""
@@ -96,7 +94,7 @@ class AdaptiveDifficulty(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
         operators: Sequence[str] | None = None,
     ) -> None:
         path = pool.path if isinstance(pool, TaskPool) else pool
-        in_memory = isinstance(pool, TaskPool) and str(path) == _IN_MEMORY
+        in_memory = isinstance(pool, TaskPool) and pool.in_memory
         gym.utils.RecordConstructorArgs.__init__(
             self,
             _disable_deepcopy=True,
@@ -269,7 +267,7 @@ def _generated_pool(env: gym.Env[Any, Any], size: int, seed: int) -> TaskPool:
         raise SettingError(f"AdaptiveDifficulty: pool_size must be a whole number of at least 1, got {size!r:.80}")
     source = _source_of(env, domain)
     tasks = {task.id: task for task in (source.of_seed(seed * size + i) for i in range(size))}
-    return TaskPool.create(_IN_MEMORY, tasks.values())
+    return TaskPool.create(":memory:", tasks.values())
 
 
 def _source_of(env: gym.Env[Any, Any], domain: Domain) -> GeneratedTasks:

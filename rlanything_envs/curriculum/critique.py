@@ -51,9 +51,7 @@ class Critique:
     """Numbers of the successes and attempts that were read; None where they are not known."""
 
 
-def task_critique(
-    episodes: Sequence[JudgedEpisode], summariser: Summariser | None = None, limit: int = MAX_CRITIQUE
-) -> Critique:
+def task_critique(episodes: Sequence[JudgedEpisode], summariser: Summariser | None = None) -> Critique:
     """Critique of a group of attempts at one task.
 
     Lines: the lengths of the attempts that succeeded; the kinds of actions that the votes blame; what the failed
@@ -63,7 +61,6 @@ def task_critique(
     Args:
         episodes: The attempts.
         summariser: Summarises the attempts; scripted summaries, of the failed ones alone, if None.
-        limit: Maximal length of the text, in characters.
     """
     valid = [episode for episode in episodes if episode.success is not None]
     solved = [episode for episode in valid if episode.success]
@@ -82,10 +79,10 @@ def task_critique(
             authors.add(summary.author)
             counts[plain(summary.text, MAX_SUMMARY)] += 1
         sentences += [f"{times} of {len(group)} {kind} attempts: {text}" for text, times in counts.most_common()]
-    room = limit - sum(len(line) + 1 for line in lines)
+    room = MAX_CRITIQUE - sum(len(line) + 1 for line in lines)
     while len(sentences) > 1 and len(" ".join(sentences)) > room:
         sentences.pop()
-    text = "\n".join([*lines, *([" ".join(sentences)] if sentences else [])])[:limit]
+    text = "\n".join([*lines, *([" ".join(sentences)] if sentences else [])])[:MAX_CRITIQUE]
     author = " and ".join(sorted(authors, key=lambda name: (name == SCRIPTED, name))) or SCRIPTED
     return Critique(text, author, len(solved), len(valid))
 

@@ -231,7 +231,7 @@ class Curriculum:
         if candidate is None or opened is None or assignment.role != "candidate" or assignment.task.id != candidate.id:
             return False
         if 2 * group.n < self.rollouts:
-            return 2 * opened.tally(candidate.id, "candidate").n < self.rollouts  # "unmeasured"
+            return 2 * opened.tried(candidate.id).n < self.rollouts  # "unmeasured"
         trial = self._trial(opened, candidate)
         tried = Tally(trial.candidate.successes + group.successes, trial.candidate.n + group.n)
         return self.acceptance.decide(replace(trial, candidate=tried)).verdict == "reject"
@@ -242,7 +242,7 @@ class Curriculum:
         opened = self._ledger.slot(slot).trial
         if opened is None or assignment.role != "candidate" or assignment.task.id != candidate.id:
             return []
-        if 2 * opened.tally(candidate.id, "candidate").n < self.rollouts:
+        if 2 * opened.tried(candidate.id).n < self.rollouts:
             if measured:
                 return []
             # A trial that cannot be measured must not block its slot.
@@ -253,7 +253,7 @@ class Curriculum:
 
     def _close(self, slot: int, candidate: Task, decision: Decision, opened: OpenTrial) -> list[Event]:
         """Carry out a decision."""
-        tried = opened.tally(candidate.id, "candidate")
+        tried = opened.tried(candidate.id)
         stats: dict[str, Any] = {"successes": tried.successes, "n": tried.n, "parent": opened.trigger.accuracy}
         if decision.probability is not None:
             stats["probability"] = round(decision.probability, 4)
@@ -273,7 +273,7 @@ class Curriculum:
         return Trial(
             direction=candidate.rewrite.direction if candidate.rewrite else "harder",
             parent=opened.trigger,
-            candidate=opened.tally(candidate.id, "candidate"),
+            candidate=opened.tried(candidate.id),
             band=self.band,
         )
 
@@ -313,11 +313,6 @@ class Curriculum:
             decision = self._decision(opened, candidate)  # some rules need no trial
             return [proposed, *self._close(slot, candidate, decision, opened)]
         return []
-
-    @property
-    def rewrites_under_way(self) -> int:
-        """Number of background rewrites that have not taken effect."""
-        return len(self._requests)
 
     def begin_rewrites(self) -> None:
         """Start the background rewrites requested since the last `assign`.

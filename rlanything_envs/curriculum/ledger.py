@@ -7,7 +7,7 @@ update costs as much as the records added since the last one, not as much as the
 from collections import deque
 from dataclasses import dataclass, field
 
-from rlanything_envs.curriculum.acceptance import Tally, TrialRole
+from rlanything_envs.curriculum.acceptance import Tally
 from rlanything_task_pools import Event, OutcomeRecord, TaskPool
 
 WINDOW = 32
@@ -18,22 +18,22 @@ _NEVER = (0, Tally(0, 0))
 
 @dataclass(slots=True)
 class OpenTrial:
-    """A waiting candidate and the valid episodes since it was proposed."""
+    """A waiting candidate and its valid episodes since it was proposed."""
 
     proposed: Event
     trigger: Tally
     """The parent's group that triggered the rewrite."""
-    _counts: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    _tried: dict[str, Tally] = field(default_factory=dict)
 
-    def tally(self, task_id: str, role: TrialRole) -> Tally:
-        """Episode counts of one of the two tasks."""
-        return Tally(*self._counts.get((task_id, role), (0, 0)))
+    def tried(self, task_id: str) -> Tally:
+        """Episode counts of a candidate."""
+        return self._tried.get(task_id, Tally(0, 0))
 
     def add(self, record: OutcomeRecord) -> None:
-        """Count an episode."""
-        key = record.task_id, record.outcome.role
-        successes, n = self._counts.get(key, (0, 0))
-        self._counts[key] = successes + bool(record.outcome.success), n + 1
+        """Count an episode, if it is one of a candidate."""
+        if record.outcome.role == "candidate":
+            before = self.tried(record.task_id)
+            self._tried[record.task_id] = Tally(before.successes + bool(record.outcome.success), before.n + 1)
 
 
 @dataclass(slots=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,10 +55,6 @@ class LLMRewriter:
         attempts: Maximum queries for one request.
         operators: The domain's rewrite operators to enable; the domain's defaults if None.
         params: Sampling parameters; ``n`` and ``seed`` are set for each attempt.
-        template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``attempts``,
-            ``solved``, ``description``, ``critique``, ``schema`` (its text, see `schema_text`), ``example`` and
-            ``failed``.
-        domain_of: Function from a name to its domain.
 
     Raises:
         SettingError: `attempts` is below 1, or the name is empty.
@@ -73,8 +68,6 @@ class LLMRewriter:
         attempts: int = 3,
         operators: Iterable[str] | None = None,
         params: SamplingParams | None = None,
-        template: str | os.PathLike[str] = "rewrite.j2",
-        domain_of: Callable[[str], Domain] = get_domain,
     ) -> None:
         if attempts < 1:
             raise SettingError(f"LLMRewriter: attempts must be at least 1, got {attempts}")
@@ -86,19 +79,17 @@ class LLMRewriter:
         self.attempts = attempts
         self.operators = None if operators is None else tuple(operators)
         self.params = replace(params or SamplingParams(max_tokens=2048), n=1)
-        self.template = template
-        self._domain_of = domain_of
 
     def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
         """Query, validate, and query again with the rejections; sampling is seeded by `rng`."""
-        domain = self._domain_of(request.task.domain)
+        domain = get_domain(request.task.domain)
         if self.operators is not None:
             domain = domain.with_operators(self.operators)
         attempts = _Attempts(domain, replace(request, critique=plain_lines(request.critique, MAX_CRITIQUE)), self.name)
         for _ in range(self.attempts):
             seed = int(rng.integers(2**31))
             schema = domain.proposal_schema(request.task)
-            prompt = attempts.prompt(self.template, schema, np.random.default_rng(seed))
+            prompt = attempts.prompt(schema, np.random.default_rng(seed))
             answer = self._ask(prompt, replace(self.params, seed=seed, schema=schema))
             if isinstance(answer, Rejection):
                 attempts.rejections.append(answer)
@@ -143,11 +134,11 @@ class _Attempts:
     failed: list[tuple[str, str, str]] = field(default_factory=list)
     """Proposal, reason and detail of each rejection, for the next prompt."""
 
-    def prompt(self, template: str | os.PathLike[str], schema: Mapping[str, Any], rng: np.random.Generator) -> Messages:
+    def prompt(self, schema: Mapping[str, Any], rng: np.random.Generator) -> Messages:
         """The prompt of the next attempt, with a proposal drawn from the schema as an example."""
         request = self.request
         text = render(
-            template,
+            "rewrite.j2",
             direction=request.direction,
             accuracy=request.accuracy,
             attempts=request.attempts,

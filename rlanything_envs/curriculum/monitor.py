@@ -225,17 +225,14 @@ class CurriculumMonitor:
         return self._words[task_id]
 
 
-def curriculum_metrics(
-    pool: TaskPool, *, every: int = 16, band: tuple[float, float] = (0.2, 0.8)
-) -> list[CurriculumRow]:
+def curriculum_metrics(pool: TaskPool, *, every: int = 16) -> list[CurriculumRow]:
     """The whole series of a pool.
 
     Args:
         pool: as `CurriculumMonitor`.
         every: groups of episodes in a row; 16 tasks are one iteration in the paper.
-        band: as `CurriculumMonitor`.
     """
-    return list(CurriculumMonitor(pool, band=band, from_start=True).rows(every))
+    return list(CurriculumMonitor(pool, from_start=True).rows(every))
 
 
 def _distances(left: Sequence[frozenset[str]], right: Sequence[frozenset[str]]) -> NDArray[np.float64]:

@@ -24,8 +24,6 @@ _TABLES = (
 KEPT = 4096
 """Number of groups after which one that was never complete is forgotten: many times what any trainer has in play."""
 
-_IN_MEMORY = ":memory:"
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -53,7 +51,7 @@ class OpenGroups(PoolFile):
     """
 
     def __init__(self, pool: TaskPool) -> None:
-        super().__init__(pool.path if str(pool.path) == _IN_MEMORY else f"{pool.path}.groups")
+        super().__init__(pool.path if pool.in_memory else f"{pool.path}.groups")
         self._pool = pool
         self._log_ahead()
         with self._transaction() as db:

@@ -61,9 +61,8 @@ def render(template: str | os.PathLike[str], **values: Any) -> str:
         FileNotFoundError: There is no such template.
     """
     own = files(__package__).joinpath("prompts", template) if isinstance(template, str) else None
-    if own is not None and own.is_file():
-        return _compiled(own.read_text(encoding="utf-8")).render(values).strip()
-    return _compiled(Path(template).read_text(encoding="utf-8")).render(values).strip()
+    file = own if own is not None and own.is_file() else Path(template)
+    return _compiled(file.read_text(encoding="utf-8")).render(values).strip()
 
 
 @lru_cache(maxsize=32)

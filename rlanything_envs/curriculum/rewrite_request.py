@@ -105,8 +105,7 @@ class Background:
     a forked child starts without any.
     """
 
-    def __init__(self, threads: int = THREADS) -> None:
-        self._number = threads
+    def __init__(self) -> None:
         self._renew()
         os.register_at_fork(after_in_child=self._renew)
 
@@ -118,7 +117,7 @@ class Background:
     def start(self) -> None:
         """Start the threads unless they run; called ahead of time, since starting one can take milliseconds."""
         with self._lock:
-            for number in range(0 if self._started else self._number):
+            for number in range(0 if self._started else THREADS):
                 name = f"rlanything-background-{number}"
                 threading.Thread(target=_work, args=(self._calls,), name=name, daemon=True).start()
             self._started = True

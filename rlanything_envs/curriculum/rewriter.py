@@ -21,6 +21,8 @@ from rlanything_task_pools.task import Direction
 
 __all__ = ["FreshRewriter", "Request", "Rewriter", "Rewriting", "ScriptedRewriter", "get_rewriter"]
 
+_MOST_PROPOSALS = 16
+"""Most proposals that the scripted rewriter validates for one request."""
 DRAWS = 16
 """Maximum draws for a fresh task other than the one to be replaced; few are needed where the source is not tiny."""
 
@@ -73,16 +75,12 @@ class ScriptedRewriter:
     The kinds of actions that the critique blames go to the domain, which then prefers to ease what they are for.
 
     Args:
-        max_proposals: most proposals to validate.
         operators: the domain's rewrite operators to enable; the domain's defaults if None.
     """
 
     name = "scripted"
 
-    def __init__(self, max_proposals: int = 16, operators: Iterable[str] | None = None) -> None:
-        if max_proposals < 1:
-            raise SettingError(f"ScriptedRewriter: max_proposals must be at least 1, got {max_proposals}")
-        self.max_proposals = max_proposals
+    def __init__(self, operators: Iterable[str] | None = None) -> None:
         self.operators = None if operators is None else tuple(operators)
 
     def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
@@ -93,7 +91,7 @@ class ScriptedRewriter:
         rejections: list[Rejection] = []
         again: Task | None = None
         blamed = blamed_actions(request.critique)
-        for proposal in domain.propose(request.task, request.direction, rng, blamed)[: self.max_proposals]:
+        for proposal in domain.propose(request.task, request.direction, rng, blamed)[:_MOST_PROPOSALS]:
             result = domain.validate(
                 request.task, proposal, direction=request.direction, author=self.name, critique=request.critique
             )

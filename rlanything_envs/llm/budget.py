@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass
 from typing import Any
 
 from rlanything_envs.llm.errors import BudgetExceeded
+from rlanything_envs.llm.generator import Locked
 
 __all__ = ["Budget", "Price", "Usage"]
 
@@ -59,7 +59,7 @@ class Price:
         return (usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion) / 1e6
 
 
-class Budget:
+class Budget(Locked):
     """A limit on tokens and dollars that the generators of one process may share.
 
     Before a request is sent, its greatest possible cost (the estimated prompt and the limit of new tokens) is reserved;
@@ -98,12 +98,12 @@ class Budget:
         for name, limit in (("max_tokens", max_tokens), ("max_dollars", max_dollars)):
             if limit is not None and not limit >= 0:
                 raise ValueError(f"Budget.{name} is out of range: {limit}; at least 0")
+        super().__init__()
         self.max_tokens = max_tokens
         self.max_dollars = max_dollars
         self.price = price
         self._spent = spent
         self._aside = Usage()
-        self._lock = threading.Lock()
 
     @property
     def spent(self) -> Usage:
@@ -151,7 +151,4 @@ class Budget:
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy in another process counts separately, from the usage so far.
-        return {**self.__dict__, "_lock": None, "_aside": Usage()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
+        return {**super().__getstate__(), "_aside": Usage()}

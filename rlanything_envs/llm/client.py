@@ -139,11 +139,7 @@ class Client:
 
     def _clean(self, message: str) -> str:
         # Redacted before it is cut, or half a key could remain.
-        try:
-            key = self._endpoint.key()
-        except MissingKey:
-            key = None
-        message = redact(message, [key] if key else [])
+        message = redact(message, self._endpoint.secrets())
         return message if len(message) <= _SHOWN else message[:_SHOWN] + " [...]"
 
 

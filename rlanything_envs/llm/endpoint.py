@@ -94,6 +94,14 @@ class Endpoint:
             raise MissingKey(f"environment variable {self.key_env} holds blanks or characters that no key has")
         return key
 
+    def secrets(self) -> list[str]:
+        """What must not be shown: the key, where there is one."""
+        try:
+            key = self.key()
+        except MissingKey:
+            return []
+        return [key] if key else []
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:

@@ -6,6 +6,7 @@ cannot return the exact ids it sampled (most services behind HTTP) has ``trainab
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -188,6 +189,19 @@ class Completion:
     error: str | None = None
     allowed: list[tuple[int, ...] | None] | None = None
     odds: Mapping[int, tuple[float, ...]] | None = None
+
+
+class Locked:
+    """Base of objects that threads share: a lock, of which a copy in another process has its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
 
 
 class TextGenerator(Protocol):

@@ -6,6 +6,7 @@ affects neither other lines nor later appends. Keys are redacted before anything
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import logging
@@ -21,11 +22,6 @@ from rlanything_envs.llm.budget import Usage
 from rlanything_envs.llm.errors import GeneratorError
 from rlanything_envs.llm.generator import Prompt, SamplingParams
 from rlanything_envs.message import plain as plain_content
-
-try:
-    import fcntl
-except ImportError:  # Windows: appends of one process are still ordered, those of several may mix
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["REDACTED", "PromptLog", "Record", "prompt_key", "read_log", "redact", "usage_of"]
 
@@ -166,8 +162,7 @@ class PromptLog:
         # Opened for each record: a lock belongs to an open file, so threads and forked processes exclude each other.
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX)
             end = os.lseek(file, 0, os.SEEK_END)
             if end:
                 os.lseek(file, end - 1, os.SEEK_SET)

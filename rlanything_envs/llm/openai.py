@@ -11,7 +11,6 @@ import concurrent.futures
 import importlib.util
 import logging
 import random
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,11 +26,10 @@ from rlanything_envs.llm.errors import (
     EndpointRefused,
     GenerationStopped,
     GeneratorError,
-    MissingKey,
     RequestFailed,
     RunMustStop,
 )
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
+from rlanything_envs.llm.generator import Completion, Locked, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.log import PromptLog, Record
 from rlanything_envs.llm.replay import RecordedAnswers, number_samples
 from rlanything_verifiers.installed import install
@@ -47,7 +45,7 @@ _BUDGET_POLL_S = 0.05
 """Seconds between two checks whether the budget has room; answers take longer than that."""
 
 
-class OpenAIGenerator:
+class OpenAIGenerator(Locked):
     """Text generator of a service over HTTP; safe to share between threads.
 
     A request that fails for good becomes a completion with ``finish_reason="error"`` and the reason in ``error``, and
@@ -103,6 +101,7 @@ class OpenAIGenerator:
     ) -> None:
         if importlib.util.find_spec("openai") is None:
             raise MissingExtra(f"OpenAIGenerator needs the package openai: {install('llm')}")
+        super().__init__()
         endpoint.key()
         self.endpoint = endpoint
         self.retries = retries or Retries()
@@ -114,7 +113,6 @@ class OpenAIGenerator:
         self._warned = False
         """Whether a service that ignores the form of its answers was reported."""
         self._service: _Service | None = None
-        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"OpenAIGenerator(model={self.endpoint.model!r}, base_url={self.endpoint.base_url!r})"
@@ -157,10 +155,7 @@ class OpenAIGenerator:
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_service": None, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
+        return {**super().__getstate__(), "_service": None}
 
     def _prompt(self, prompt: Prompt, at: int) -> Prompt:
         """A copy of a prompt; a subclass accepts more than services do. See `wire.check_prompt`."""
@@ -315,11 +310,7 @@ class OpenAIGenerator:
             seconds=round(asked.seconds, 3),
         )
         try:
-            secret = self.endpoint.key()
-        except MissingKey:
-            secret = None
-        try:
-            self.log.write(record, [secret] if secret else [])
+            self.log.write(record, self.endpoint.secrets())
         except OSError as error:
             raise RunMustStop(
                 f"{self.log.path}: an answer cannot be stored ({error.strerror or error}): make the file writable and "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rlanything_envs.llm.errors import BudgetExceeded, EndpointRefused, RunMustStop, is_outage
-from rlanything_envs.llm.generator import PER_PROMPT, Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import PER_PROMPT, Completion, Locked, Prompt, SamplingParams, TextGenerator
 
 __all__ = ["OnFailure", "PatientGenerator", "Served"]
 
@@ -36,7 +35,7 @@ class Served:
     skipped: int = 0
 
 
-class PatientGenerator:
+class PatientGenerator(Locked):
     """A text generator with a policy for outages of its service.
 
     - ``wait``: try again, with growing pauses, until it answers. After `patience_s` seconds the run ends.
@@ -76,12 +75,12 @@ class PatientGenerator:
     ) -> None:
         if on_failure not in ("wait", "degrade", "stop"):
             raise ValueError(f"PatientGenerator.on_failure: {on_failure!r}; choose wait, degrade or stop")
+        super().__init__()
         self.generator = generator
         self.on_failure = on_failure
         self.patience_s = patience_s
         self.say = say
         self.first_pause_s = first_pause_s
-        self._lock = threading.Lock()
         self._served = Served()
         self._given_up = ""
 
@@ -176,12 +175,6 @@ class PatientGenerator:
         with self._lock:
             old = self._served
             self._served = Served(old.requests + requests, old.unanswered + unanswered, old.skipped + skipped)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
 
 
 def _errors(prompts: int, params: SamplingParams, reason: str) -> list[list[Completion]]:

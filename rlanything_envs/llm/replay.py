@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything_envs.llm.errors import GeneratorError
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, cut_at_stop
+from rlanything_envs.llm.generator import Completion, Locked, Prompt, SamplingParams, cut_at_stop
 from rlanything_envs.llm.log import prompt_key, read_log
 
 __all__ = ["RecordedAnswers", "ReplayGenerator", "ScriptedGenerator", "number_samples"]
@@ -31,7 +30,7 @@ def number_samples(prompts: Sequence[Prompt], params: SamplingParams) -> list[tu
     return numbered
 
 
-class RecordedAnswers:
+class RecordedAnswers(Locked):
     """The answers of a log, each of which is used once.
 
     Answers are found by prompt, sampling parameters and index of the sample. Equal calls get their answers in the order
@@ -50,7 +49,7 @@ class RecordedAnswers:
     def __init__(self, path: str | os.PathLike[str], model: str | None = None, *, failures: bool = False) -> None:
         self.path = Path(path)
         self._answers: dict[tuple[str, int], deque[Completion]] = defaultdict(deque)
-        self._lock = threading.Lock()
+        super().__init__()
         if self.path.exists():
             for record in read_log(self.path):
                 wanted = failures or record.finish_reason != "error"
@@ -70,12 +69,6 @@ class RecordedAnswers:
                 [queue.popleft() if (queue := self._answers.get((key, first + i))) else None for i in range(params.n)]
                 for key, first in numbered
             ]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
 
 
 class ReplayGenerator:
@@ -135,7 +128,7 @@ class ReplayGenerator:
         """Nothing to free."""
 
 
-class ScriptedGenerator:
+class ScriptedGenerator(Locked):
     """Answers from a list, in its order, or from a function: for tests and for runs without a model.
 
     Args:
@@ -155,7 +148,7 @@ class ScriptedGenerator:
             raise ValueError("ScriptedGenerator: got one text, not a list of answers; write [text]")
         self._answers = answers if callable(answers) else tuple(answers)
         self._used = 0
-        self._lock = threading.Lock()
+        super().__init__()
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         """``params.n`` completions for each prompt, in the order of the prompts.
@@ -184,9 +177,3 @@ class ScriptedGenerator:
         completion = answer if isinstance(answer, Completion) else Completion(answer, "stop")
         text, stopped = cut_at_stop(completion.text, params.stop)
         return replace(completion, text=text, finish_reason="stop") if stopped else completion
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())

@@ -131,7 +131,7 @@ def relevant(xml: str, place: Place | None = None) -> tuple[list[Line], int]:
             if left_out or count == MAX_LINES:
                 left_out += 1
                 continue
-            line = Line(element, _line_of(element, MAX_TEXT, window, place))
+            line = Line(element, _line_of(element, window, place))
             if length + len(line.text) + 1 > MAX_CHARACTERS:
                 left_out += 1
                 continue
@@ -204,16 +204,16 @@ def _neighbour(element: Element, window: Sequence[Element]) -> str:
     return name
 
 
-def _line_of(element: Element, max_text: int, window: Sequence[Element] = (), place: Place | None = None) -> str:
-    """An element in a line, with at most `max_text` characters of its name and of its text.
+def _line_of(element: Element, window: Sequence[Element], place: Place | None) -> str:
+    """An element in a line, with at most `MAX_TEXT` characters of its name and of its text.
 
     One without either is named by its neighbour among the elements of its window.
     """
     words = [element.role]
     if element.role in _PRESSED and not element.name and not element.text:
-        neighbour = _shortened(_neighbour(element, window), max_text)
+        neighbour = _shortened(_neighbour(element, window), MAX_TEXT)
         words += ["beside", json.dumps(neighbour, ensure_ascii=False)] if neighbour else []
-    name, text = _shortened(element.name, max_text), _shortened(element.text, max_text, element.role == "terminal")
+    name, text = _shortened(element.name, MAX_TEXT), _shortened(element.text, MAX_TEXT, element.role == "terminal")
     if name:
         words.append(json.dumps(name, ensure_ascii=False))
     if text and text != name:

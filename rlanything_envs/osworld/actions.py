@@ -17,7 +17,7 @@ from typing import Any, Literal
 from rlanything_envs.errors import Unreadable
 
 __all__ = ["MAX_ACTION_LENGTH", "MOST_CALLS", "Action", "brief_action", "labelled_action", "last_block", "last_word"]
-__all__ += ["objects_in", "read_action", "without_thoughts"]
+__all__ += ["objects_in", "read_action", "readable", "without_thoughts"]
 
 MAX_ACTION_LENGTH = 32_768
 """Longest action that is read, in code points."""
@@ -66,11 +66,7 @@ def read_action(text: str) -> Action:
     Raises:
         Unreadable: the text holds no action.
     """
-    if len(text) > MAX_ACTION_LENGTH:
-        raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
-    if "\x00" in text:
-        raise Unreadable("the message has a null character in it; leave it out")
-    said = without_thoughts(text)
+    said = readable(text)
     if (block := last_block(said)) is None:
         return _without_fence(said)
     code, word = _split(block)
@@ -95,6 +91,19 @@ def labelled_action(text: str) -> str:
         if line.strip().lower().startswith("action:") and (rest := line.strip()[len("action:") :].strip()):
             return rest[:_LONGEST_LINE]
     return " ".join(said.partition("<tool_call>")[2].partition("</tool_call>")[0].split())[:_LONGEST_LINE]
+
+
+def readable(text: str) -> str:
+    """The text after a model's reasoning.
+
+    Raises:
+        Unreadable: It is too long, or has a null character in it.
+    """
+    if len(text) > MAX_ACTION_LENGTH:
+        raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
+    if "\x00" in text:
+        raise Unreadable("the message has a null character in it; leave it out")
+    return without_thoughts(text)
 
 
 def without_thoughts(text: str) -> str:

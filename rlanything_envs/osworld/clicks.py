@@ -15,7 +15,6 @@ from PIL import Image, ImageDraw
 from rlanything_envs.errors import InfrastructureError, Unreadable
 from rlanything_envs.osworld.actions import read_action
 from rlanything_envs.osworld.computer_13 import action_of, read_dictionary
-from rlanything_envs.osworld.coordinates import Scale, absolute
 from rlanything_envs.osworld.desktop.observation import Pixels
 
 __all__ = ["Click", "ClickFinder", "clicks_of", "mark_clicks"]
@@ -47,16 +46,15 @@ class Click:
     y: int
 
 
-def clicks_of(action: Any, screen: tuple[int, int] = (1920, 1080), scale: Scale = 0.0) -> list[Click]:
+def clicks_of(action: Any, screen: tuple[int, int] = (1920, 1080)) -> list[Click]:
     """The clicks of an action as far as its text says where they are; a place that the code computes is left out.
 
     Args:
         action: PyAutoGUI code or prose around it, or a mapping of ``computer_13`` or with code as ``command``.
         screen: Width and height in pixels.
-        scale: Coordinate of the far edge of the screen; 0 for pixels.
     """
     try:
-        code = _code(action, screen, scale)
+        code = _code(action, screen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(code)
@@ -140,19 +138,19 @@ def _mark(draw: ImageDraw.ImageDraw, click: Click, radius: int, color: tuple[int
     draw.ellipse(box(width), fill=color)
 
 
-def _code(action: Any, screen: tuple[int, int], scale: Scale) -> str:
+def _code(action: Any, screen: tuple[int, int]) -> str:
     if isinstance(action, Mapping):
         if "command" in action:
-            return _code(str(action["command"]), screen, scale)
-        return action_of(action, screen, scale).code
+            return _code(str(action["command"]), screen)
+        return action_of(action, screen).code
     text = str(action)
     try:
         code = read_action(text).code
     except Unreadable:
         code = ""
     if not code and "action_type" in text:
-        return action_of(read_dictionary(text), screen, scale).code
-    return absolute(code, screen, scale) if scale and code else code
+        return action_of(read_dictionary(text), screen).code
+    return code
 
 
 def _place(call: ast.Call, name: str, at: tuple[int, int] | None) -> tuple[int, int] | None:

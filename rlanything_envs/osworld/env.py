@@ -21,6 +21,7 @@ from rlanything_envs.osworld.ahead import Ahead
 from rlanything_envs.osworld.computer_13 import Computer13, action_of, read_dictionary
 from rlanything_envs.osworld.coordinates import Scale, absolute
 from rlanything_envs.osworld.desktop import Client, Desktop, DesktopError, DesktopWrecked, Observation, Unwinnable
+from rlanything_envs.osworld.desktop.local import check_screen
 from rlanything_envs.osworld.desktop.observation import Pixels
 from rlanything_envs.osworld.kept import KeptGuest, Recorder
 from rlanything_envs.osworld.looks import Look
@@ -243,7 +244,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             raise ValueError(f"OSWorldEnv: render_mode {render_mode!r} is unknown; choose 'rgb_array' or None")
         self.max_turns = max_turns
         self.render_mode = render_mode
-        self.screen = _screen(screen)
+        self.screen = check_screen(screen)
         self._reader = READERS.get(action_space)
         usual = self._reader.scale if self._reader else 0.0
         self.scale = usual if relative_coordinates is None else _scale(relative_coordinates)
@@ -435,7 +436,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         else:
             self._machine, seen = ready
             seen = self._still(seen) or self._look(self.client, self.settle)
-        return seen, substitute(problem.evaluator, self._stage(self.client, self._machine).names)
+        return seen, substitute(problem.evaluator, stage_names(self.screen, self.password))
 
     def _still(self, seen: Observation) -> Observation | None:
         """An observation of a while ago with the pixels of now; None where the screen has changed."""
@@ -446,7 +447,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return Observation(pixels, seen.accessibility_tree, seen.terminal) if same else None
 
     def _set_up(self, machine: Machine, task: str, problem: Payload) -> Observation:
-        stage = self._stage(machine.pristine(), machine)
+        stage = self._stage(machine.pristine())
         if self.looks is not None:
             Look.drawn(self.looks, task).put_on(stage.client, self.screen)
         if lacking := machine.lacking(requirements_of(problem)):
@@ -463,7 +464,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
             _settled(stage.client, AFTER_SETUP)
         return self._look(stage.client, self.settle)
 
-    def _stage(self, client: Client, machine: Machine) -> Stage:
+    def _stage(self, client: Client) -> Stage:
         return Stage(client, self.files, self.screen, self.password)
 
     def _is_crash(self, episode: _Episode, error: Exception) -> bool:
@@ -487,7 +488,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         if action.code:
             episode.acted = True
             done = self.client.act(action.code)
-            episode.pause = Limit(_PAUSE, self._held)
+            episode.pause = Limit(_PAUSE, lambda: self.client.health().held)
             said.append(messages.ran(done))
             command = "ok" if done.returncode == 0 else "impossible"
         if action.word == "WAIT":
@@ -516,7 +517,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return action.name, action
 
     def _score(self, episode: _Episode, last: str | None) -> float:
-        stage = self._stage(self.client, self._machine)
+        stage = self._stage(self.client)
         steps = episode.evaluator.get("postconfig") or ()
         if last == "FAIL" or episode.evaluator.get("func") == "infeasible":
             steps = ()
@@ -552,9 +553,6 @@ class OSWorldEnv(gym.Env[Any, Any]):
             _settled(stage.client, BEFORE_SCORE)
 
     # --- looking ---
-
-    def _held(self) -> float:
-        return self.client.health().held
 
     def _look(self, client: Client, settle: Settle | None) -> Observation:
         seen = self._seen(client, settle)
@@ -647,13 +645,6 @@ def _generated(split: str, knobs: Mapping[str, Any] | None) -> GeneratedTasks:
         raise ValueError(f"OSWorldEnv: split {split!r} is unknown; choose from {', '.join(SPLITS)}")
     make_knobs(**(knobs or {}))  # fail now and not at the first reset
     return GeneratedTasks(OSWorldDomain(), split, dict(knobs or {}))
-
-
-def _screen(screen: Sequence[int]) -> tuple[int, int]:
-    sides = tuple(screen)
-    if len(sides) != 2 or not all(isinstance(side, int) and 320 <= side <= 8192 for side in sides):
-        raise ValueError(f"OSWorldEnv: a screen has a width and a height of 320 to 8192 pixels, not {screen!r}")
-    return sides[0], sides[1]
 
 
 def _scale(relative: bool | float | Sequence[float]) -> Scale:

@@ -22,11 +22,10 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
     "accessibility_tree": lambda value: isinstance(value, str),
     "desktop_path": lambda value: isinstance(value, str),
     "list_directory": lambda value: value is None or isinstance(value, dict),
-    "platform": lambda value: isinstance(value, str),
     "terminal_output": lambda value: value is None or isinstance(value, str),
 }
 """Questions of `rlanything_verifiers.osworld.guest.Guest` whose answers are JSON as they are, with a check of each."""
-_BYTES = ("read_file", "screenshot", "wallpaper")
+_BYTES = ("read_file", "wallpaper")
 _SIZES = ("screen_size", "window_size")
 
 
@@ -118,7 +117,7 @@ def _read(name: str, value: Any) -> Any:
     try:
         if name in _PLAIN and _PLAIN[name](value):
             return value
-        if name in _BYTES and (value is not None or name != "screenshot"):
+        if name in _BYTES:
             return None if value is None else base64.b64decode(value, validate=True)
         if name in _SIZES and (value is not None or name == "window_size"):
             return None if value is None else _size(*value)

@@ -37,7 +37,8 @@ class Machine:
             raise SettingError("settings are for a backend by its name; this desktop has been made already")
         self._backend, self._settings, self.screen = backend, dict(settings or {}), screen
         self._desktop: Desktop | None = None if isinstance(backend, str) else backend
-        self._running = False
+        self.running = False
+        """Whether the desktop has been started."""
         self._provided = Provided()
         self.independent = True
         """Whether an episode begins in a state that no other episode had a part in."""
@@ -54,11 +55,6 @@ class Machine:
         return None if found is None else found.hash
 
     @property
-    def running(self) -> bool:
-        """Whether the desktop has been started."""
-        return self._running
-
-    @property
     def client(self) -> Client:
         """Client of the running desktop; raises `DesktopError` where it is not running."""
         return self._made().client
@@ -72,9 +68,9 @@ class Machine:
         """
         desktop = self._made()
         self.independent = bool(getattr(desktop, "independent", True))
-        if not self._running:
+        if not self.running:
             desktop.start()
-            self._running = True
+            self.running = True
             if self.alone:
                 desktop.reset()
         else:
@@ -99,12 +95,12 @@ class Machine:
         """End a broken desktop, so that the next episode starts a new one."""
         with contextlib.suppress(Exception):  # the desktop is broken; its remains end with this process
             self.close()
-        self._running = False
+        self.running = False
 
     def close(self) -> None:
         """End the desktop if it was made here; may be called twice."""
         if self._ours and self._desktop is not None:
-            desktop, self._desktop, self._running = self._desktop, None, False
+            desktop, self._desktop, self.running = self._desktop, None, False
             desktop.close()
 
     @property
@@ -120,4 +116,4 @@ class Machine:
 
     def __getstate__(self) -> dict[str, Any]:
         """State without the desktop: a copy in another process starts its own."""
-        return {**self.__dict__, "_running": False, "_desktop": None if self._ours else self._desktop}
+        return {**self.__dict__, "running": False, "_desktop": None if self._ours else self._desktop}

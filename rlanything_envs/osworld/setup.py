@@ -148,7 +148,7 @@ def _execute(
 ) -> None:
     end = time.monotonic() + _UNTIL_SECONDS
     while True:
-        done = stage.client.execute(command, shell=shell, setup=True)
+        done = stage.client.execute(command, shell=shell)
         if not until or _reached(until, done) or time.monotonic() > end:
             return
         time.sleep(0.3)

@@ -45,6 +45,11 @@ class PoolFile:
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether there is no file: the path is ``:memory:``."""
+        return str(self.path) == ":memory:"
+
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Self:
         """Open an existing pool.
@@ -241,7 +246,7 @@ def _close_before_fork() -> None:
     """
     for file in list(_CONNECTED):
         with file._lock:
-            if str(file.path) != ":memory:" and file._connection is not None and not file._connection.in_transaction:
+            if not file.in_memory and file._connection is not None and not file._connection.in_transaction:
                 file.close()
 
 

@@ -33,7 +33,6 @@ __all__ = [
     "Recipe",
     "Unreadable",
     "load_panel",
-    "make_tasks",
     "panel_hash",
     "panel_names",
     "pin",
@@ -226,18 +225,6 @@ def load_panel(source: str | os.PathLike[str] | Recipe, limit: int | None = None
     return panel
 
 
-def make_tasks(recipe: Recipe, count: int | None = None) -> list[Task]:
-    """The first ``count`` tasks of a recipe, without comparison with the pinned ids.
-
-    Raises:
-        PoolError: An official game cannot be read.
-    """
-    tasks, unreadable = _made(recipe, recipe.count if count is None else count)
-    if unreadable:
-        raise PoolError(f"panel {recipe.name}: {len(unreadable)} games cannot be read: {unreadable[0].error}")
-    return tasks
-
-
 def _made(recipe: Recipe, count: int) -> tuple[list[Task], list[Unreadable]]:
     domain = get_domain(recipe.domain)
     if recipe.official is not None:
@@ -270,7 +257,10 @@ def pin(recipe: Recipe) -> Recipe:
     Raises:
         PoolError: An official game cannot be read.
     """
-    ids = [task.id for task in make_tasks(recipe)]
+    tasks, unreadable = _made(recipe, recipe.count)
+    if unreadable:
+        raise PoolError(f"panel {recipe.name}: {len(unreadable)} games cannot be read: {unreadable[0].error}")
+    ids = [task.id for task in tasks]
     return Recipe.model_validate({**recipe.model_dump(), "tasks": ids, "hash": panel_hash(ids)})
 
 

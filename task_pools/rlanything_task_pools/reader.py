@@ -73,10 +73,6 @@ class PoolReader(PoolFile):
         task_id, lineage = self._in_slot(slot, "candidate")
         return None if task_id is None else self._unpacked(task_id, lineage)
 
-    def history(self, slot: int) -> list[Task]:
-        """The tasks that were active in a slot, from the first to the current one."""
-        return [version.task for version in self.versions(slot) if version.state in ("root", "accepted")]
-
     def versions(self, slot: int) -> list[Version]:
         """Every task of a slot in order of proposal, rejected ones included; the one it began with first."""
         with self.snapshot(), self._sound(f"slot {slot}"):
@@ -113,28 +109,27 @@ class PoolReader(PoolFile):
         return chain[::-1]
 
     def _in_slot(self, slot: int, place: str) -> tuple[Any, Any]:
-        rows = self._rows(
+        task, lineage = self._row(
             "SELECT versions.task, versions.lineage FROM slots "  # nosec B608 # `place` is a name of ours
             f"LEFT JOIN versions ON versions.version = slots.{place} WHERE slots.slot = ?",
-            (slot,),
+            slot,
         )
-        if not rows:
-            raise PoolError(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
-        return rows[0][0], rows[0][1]
+        return task, lineage
 
     def _slot(self, slot: int) -> tuple[int, int, int | None]:
-        rows = self._rows("SELECT root, active, candidate FROM slots WHERE slot = ?", (slot,))
-        if not rows:
-            raise PoolError(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
-        root, active, candidate = rows[0]
+        root, active, candidate = self._row("SELECT root, active, candidate FROM slots WHERE slot = ?", slot)
         return root, active, candidate
 
     def _first(self, slot: int) -> tuple[int, str]:
-        rows = self._rows("SELECT version, task FROM versions WHERE slot = ? ORDER BY version LIMIT 1", (slot,))
+        version, task = self._row("SELECT version, task FROM versions WHERE slot = ? ORDER BY version LIMIT 1", slot)
+        return version, task
+
+    def _row(self, query: str, slot: int) -> Any:
+        """The one row of a slot."""
+        rows = self._rows(query, (slot,))
         if not rows:
             raise PoolError(f"{self.path} has no slot {slot!r}; its slots are 0..{len(self.slots) - 1}")
-        version, task = rows[0]
-        return version, task
+        return rows[0]
 
     def _version(self, version: int) -> Task:
         return self._unpacked(*self._rows("SELECT task, lineage FROM versions WHERE version = ?", (version,))[0])
@@ -180,7 +175,6 @@ class PoolReader(PoolFile):
         task_id: str | None = None,
         *,
         role: Role | None = None,
-        since: int = 0,
         after: int = 0,
         errors: bool = True,
     ) -> list[OutcomeRecord]:
@@ -190,15 +184,14 @@ class PoolReader(PoolFile):
             slot: Only of this slot.
             task_id: Only on this task.
             role: Only of this role.
-            since: Only those recorded after the event of this index.
             after: Only those with a greater index than this, to continue an earlier read.
             errors: Whether to include infrastructure errors (success None).
         """
         rows = self._rows(
             "SELECT outcome, event, slot, task, role, success, score, steps, actor, batch FROM outcomes "
-            "WHERE outcome > ? AND event >= ? AND (? IS NULL OR slot = ?) AND (? IS NULL OR task = ?) "
+            "WHERE outcome > ? AND (? IS NULL OR slot = ?) AND (? IS NULL OR task = ?) "
             "AND (? IS NULL OR role = ?) AND (? OR success IS NOT NULL) ORDER BY outcome",
-            (after, since, slot, slot, task_id, task_id, role, role, errors),
+            (after, slot, slot, task_id, task_id, role, role, errors),
         )
         with self._sound("outcomes"):
             return [OutcomeRecord.from_row(row) for row in rows]

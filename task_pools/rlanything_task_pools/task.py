@@ -46,11 +46,13 @@ Traits = Annotated[Mapping[str, Scalar], PlainValidator(_frozen_scalars)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Record(BaseModel):
+class StrictRecord(BaseModel):
+    """Base of what is read from untrusted JSON: frozen, and without unknown fields or conversions."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Rewrite(_Record):
+class Rewrite(StrictRecord):
     """How a task was made from its parent."""
 
     direction: Direction
@@ -65,7 +67,7 @@ class Rewrite(_Record):
     """Who wrote the critique: the name of a language model, ``scripted``, or both; empty where that is not known."""
 
 
-class Rejection(_Record):
+class Rejection(StrictRecord):
     """Why a proposal did not become a task."""
 
     reason: Name
@@ -87,7 +89,7 @@ class Refused(Exception):
         return Rejection(reason=self.reason, detail=self.detail[:1000])
 
 
-class Outcome(_Record):
+class Outcome(StrictRecord):
     """The result of one episode."""
 
     success: bool | None
@@ -102,7 +104,7 @@ class Outcome(_Record):
     earlier task of the slot that is replayed, or evaluation."""
 
 
-class Task(_Record):
+class Task(StrictRecord):
     """One self-contained task of a domain: frozen, JSON, identified by its content."""
 
     domain: Name

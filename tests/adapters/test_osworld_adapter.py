@@ -203,8 +203,7 @@ def test_places_of_clicks(action, clicks):
     assert clicks_of(action) == [Click(*each) for each in clicks]
 
 
-def test_relative_places_and_marks():
-    assert clicks_of("pyautogui.click(0.5, 0.5)", (800, 600), 1.0) == [Click("click", 400, 300)]
+def test_marks():
     screen = np.zeros((600, 800, 3), np.uint8)
     for kind in ("click", "double", "right", "drag", "scroll"):
         marked = mark_clicks(screen, [Click(kind, 400, 300)])

@@ -132,7 +132,6 @@ def test_a_critique_keeps_its_length() -> None:
     assert 200 < len(text) <= MAX_CRITIQUE
     assert text.startswith(BLAME)
     assert text.endswith(".")  # whole summaries only
-    assert len(task_critique(attempts, limit=10).text) == 10
 
 
 @pytest.mark.parametrize(

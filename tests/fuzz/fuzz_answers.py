@@ -66,7 +66,7 @@ def _command(text: str) -> None:
 
 
 def _code(text: str) -> None:
-    clicks_of(text, (1280, 720), 1000.0)
+    clicks_of(text, (1280, 720))
     absolute(read_action(text).code, (1280, 720), 1000.0)
 
 

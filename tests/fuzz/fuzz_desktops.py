@@ -123,9 +123,7 @@ class _Desk:
     def read_file(self, path: str) -> bytes | None:
         return self.content
 
-    def execute(
-        self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = 120.0, setup: bool = False
-    ) -> GuestOutput:
+    def execute(self, command: Sequence[str] | str, *, shell: bool = False) -> GuestOutput:
         text = as_text(self.content)
         return GuestOutput(text, text, 0)
 
@@ -142,9 +140,6 @@ class _Desk:
     def terminal_output(self) -> str | None:
         return as_text(self.content)
 
-    def screenshot(self) -> bytes:
-        return self.content
-
     def wallpaper(self) -> bytes | None:
         return self.content
 
@@ -153,9 +148,6 @@ class _Desk:
 
     def window_size(self, app_class_name: str) -> tuple[int, int] | None:
         return 10, 20
-
-    def platform(self) -> str:
-        return "Linux"
 
     def desktop_path(self) -> str:
         return as_text(self.content)

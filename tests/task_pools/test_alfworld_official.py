@@ -11,7 +11,7 @@ from rlanything_task_pools import Task
 from rlanything_task_pools.alfworld import DOMAIN, find_games
 from rlanything_task_pools.alfworld.games import game_of
 from rlanything_task_pools.errors import PoolError
-from rlanything_verifiers.alfworld import Game, GameFormatError, Goal, Scene, load_game, write_game
+from rlanything_verifiers.alfworld import TASK_TYPES, Game, GameFormatError, Goal, Scene, load_game, write_game
 
 
 def test_find_and_load(alfworld_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,7 @@ def test_find_and_load(alfworld_data: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert replay(task).won
         kind, thing, _, home, scene = path.parent.parent.name.split("-")
         goal = Goal.from_dict(task.payload["goal"])
-        assert (goal.task_type, goal.object_type, goal.receptacle_type) == (kind, thing, home)
+        assert (TASK_TYPES[goal.kind], goal.object_type, goal.receptacle_type) == (kind, thing, home)
         assert (task.traits["scene"], task.traits["split"]) == (int(scene), "train")
         assert task.goal == load_game(path).sentence
         assert Task.from_json(task.to_json()) == task

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_tasks import child, outcome, root
+from toy_tasks import child, history, outcome, root
 
 from rlanything_task_pools import PoolError, Rejection, TaskPool
 from rlanything_task_pools.verify import verify_pool
@@ -117,7 +117,7 @@ def check_active(pool: TaskPool) -> None:
     for slot in pool.slots:
         active = pool.active(slot)
         assert active == pool.root(slot) or accepted[slot, active.id] == 1  # labels make every candidate another one
-        assert len(pool.history(slot)) == 1 + sum(n for (s, _), n in accepted.items() if s == slot)
+        assert len(history(pool, slot)) == 1 + sum(n for (s, _), n in accepted.items() if s == slot)
 
 
 @few_and_many

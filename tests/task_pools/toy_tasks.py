@@ -1,8 +1,8 @@
 """The smallest tasks a pool can hold, for the tests of the pool."""
 
-from rlanything_task_pools import Outcome, Rewrite, Task
+from rlanything_task_pools import Outcome, Rewrite, Task, TaskPool
 
-__all__ = ["child", "outcome", "root"]
+__all__ = ["child", "history", "outcome", "root"]
 
 
 def root(number: int) -> Task:
@@ -19,3 +19,8 @@ def child(parent: Task, target: int, direction: str = "easier") -> Task:
 
 def outcome(success: bool | None = True, role: str = "active", actor: str = "policy-1") -> Outcome:
     return Outcome(success=success, score=float(bool(success)), steps=4, actor=actor, role=role)
+
+
+def history(pool: TaskPool, slot: int) -> list[Task]:
+    """The tasks that were active in a slot, from the first to the current one."""
+    return [version.task for version in pool.versions(slot) if version.state in ("root", "accepted")]

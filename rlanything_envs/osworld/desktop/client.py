@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -78,15 +78,6 @@ class GuestClient:
         """Where the guest is."""
         return self.transport.url
 
-    def close(self) -> None:
-        """Nothing is held open between requests."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # --- who is there ---
 
     def health(self) -> Health:
@@ -96,13 +87,11 @@ class GuestClient:
         if answer.status == 401:
             raise DesktopError(f"{self.url}: {answer.reason}")
         if not answer.ok or not isinstance(value, dict) or "server" not in value:
-            return Health("unknown", 0, None)
+            return Health("unknown")
         with self._reading("/healthz"):
-            width, height = value["screen"]
-            screen, broken = (_side(width), _side(height)), str(value.get("broken", ""))
-            apart, busy = value.get("apart") is True, int(value.get("busy", 0))
-            held = float(value.get("held", 0))
-            return Health(str(value["server"]), int(value["version"]), screen, broken, apart, busy, held)
+            broken, apart = str(value.get("broken", "")), value.get("apart") is True
+            busy, held = int(value.get("busy", 0)), float(value.get("held", 0))
+            return Health(str(value["server"]), broken, apart, busy, held)
 
     @cached_property
     def _own(self) -> bool:
@@ -215,16 +204,13 @@ class GuestClient:
         prelude = _PRELUDE if self._own else _FOREIGN_PRELUDE
         return self.execute(["python", "-c", prelude + code], timeout=_ACTION_SECONDS)
 
-    def execute(
-        self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = _RUN, setup: bool = False
-    ) -> GuestOutput:
+    def execute(self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = _RUN) -> GuestOutput:
         """Run a command to its end, once.
 
         Args:
             command: a list of words, or one text: split into words, or given to the shell.
             shell: whether the shell reads the command.
             timeout: seconds; a guest that is not our own keeps to its 120.
-            setup: use the endpoint of the set-up steps; it does the same.
 
         Returns:
             What it printed and its exit status: 127 where the guest could not run it or it ran too long.
@@ -232,9 +218,8 @@ class GuestClient:
         value: dict[str, Any] = {"command": command if isinstance(command, str) else list(command), "shell": shell}
         if self._own:
             value["timeout"] = timeout
-        path = "/setup/execute" if setup else "/execute"
-        answer = self.transport.post(path, value, timeout=timeout + _SLACK)
-        return self._output(answer, path, "returncode")
+        answer = self.transport.post("/execute", value, timeout=timeout + _SLACK)
+        return self._output(answer, "/execute", "returncode")
 
     def run_python(self, code: str) -> GuestOutput:
         """Run Python code in the guest, at most 30 seconds."""
@@ -287,11 +272,6 @@ class GuestClient:
             return None
         value = self._value(answer, "/list_directory", "directory_tree")
         return value if isinstance(value, dict) else None
-
-    def download_file(self, url: str, path: str) -> None:
-        """Have the guest fetch a file from the network."""
-        value = {"url": url, "path": path}
-        self._done(self.transport.post("/setup/download_file", value, timeout=3 * _SETUP), "/setup/download_file")
 
     def wallpaper(self) -> bytes | None:
         """The picture behind the windows; None where there is none."""

@@ -21,16 +21,14 @@ class NotPrepared(DesktopError):
 
 
 class MissingPackages(NotPrepared):
-    """Programs of the desktop are not installed; `command` installs them."""
+    """Programs of the desktop are not installed."""
 
-    def __init__(self, packages: tuple[str, ...], command: str) -> None:
+    def __init__(self, packages: tuple[str, ...]) -> None:
         names = ", ".join(packages[:3]) + (f" and {len(packages) - 3} more" if len(packages) > 3 else "")
         super().__init__(
             f"the bwrap desktop is not installed (no root folder, and the system lacks {names}): run "
             "`rlanything desktop install`, as any user"
         )
-        self.packages = packages
-        self.command = command
 
 
 class GuestRefusal(DesktopError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol, Self
 
@@ -102,7 +103,7 @@ class LocalDesktop(ABC):
         self.close()
 
 
-def check_screen(screen: tuple[int, int]) -> tuple[int, int]:
+def check_screen(screen: Sequence[int]) -> tuple[int, int]:
     """A size of a screen.
 
     Raises:

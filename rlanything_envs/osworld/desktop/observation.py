@@ -27,8 +27,6 @@ class Health:
 
     Attributes:
         server: ``"rlanything-guest"`` or ``"unknown"`` (any other server of the protocol).
-        version: of our own additions to the protocol; 0 where there are none.
-        screen: width and height in pixels; None where the server does not say.
         broken: why the desktop can no longer be used, found by a server that still runs; empty where it can.
         apart: whether no program of the desktop can reach the server.
         busy: how many threads of the desktop's programs compute, or wait for a processor or a disk.
@@ -36,8 +34,6 @@ class Health:
     """
 
     server: str
-    version: int
-    screen: tuple[int, int] | None
     broken: str = ""
     apart: bool = False
     busy: int = 0

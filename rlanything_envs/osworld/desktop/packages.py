@@ -70,7 +70,7 @@ def require() -> None:
     """
     absent = missing(NEEDED)
     if absent:
-        raise MissingPackages(absent, install_command(missing()))
+        raise MissingPackages(absent)
 
 
 def install_packages(more: tuple[str, ...] = ()) -> tuple[str, ...]:

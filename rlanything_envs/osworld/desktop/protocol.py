@@ -52,9 +52,7 @@ class Client(Protocol):
     def act(self, code: str) -> GuestOutput:
         """Run PyAutoGUI code, once."""
 
-    def execute(
-        self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = 120.0, setup: bool = False
-    ) -> GuestOutput:
+    def execute(self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = 120.0) -> GuestOutput:
         """Run a command to its end, once."""
 
     def run_python(self, code: str) -> GuestOutput:
@@ -83,9 +81,6 @@ class Client(Protocol):
 
     def list_directory(self, path: str) -> dict[str, Any] | None:
         """A directory and everything below it."""
-
-    def download_file(self, url: str, path: str) -> None:
-        """Have the guest fetch a file."""
 
     def wallpaper(self) -> bytes | None:
         """The picture behind the windows."""

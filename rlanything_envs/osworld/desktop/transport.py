@@ -156,14 +156,14 @@ class Transport:
         """
         target = f"{path}?{urlencode(query)}" if query else path
         begin = time.monotonic()
-        for left in reversed(range(_LOOKS)):
+        for _ in range(_LOOKS - 1):
             try:
                 return self.once("GET", target, None, {}, timeout)
             except DesktopError:
-                if not left or time.monotonic() - begin > 2 * timeout:
+                if time.monotonic() - begin > 2 * timeout:
                     raise
                 time.sleep(_BETWEEN_LOOKS)
-        raise DesktopError(f"{self.url}{path}: no answer")
+        return self.once("GET", target, None, {}, timeout)
 
     def post(self, path: str, value: object = None, *, timeout: float) -> Response:
         """Send JSON, once: what it asks for may have been done even where no answer came.

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rlanything_envs.osworld.actions import Action
+from rlanything_envs.osworld.actions import Action, readable
 from rlanything_envs.osworld.coordinates import Scale
 from rlanything_envs.osworld.readers import anthropic, computer_use, openai, ui_tars
-from rlanything_envs.osworld.readers.calls import Step, readable, run, word_of
+from rlanything_envs.osworld.readers.calls import Step, run, word_of
 
 __all__ = ["READERS", "Reader"]
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.osworld.actions import MAX_ACTION_LENGTH, Action, last_word, without_thoughts
+from rlanything_envs.osworld.actions import Action, last_word
 from rlanything_envs.osworld.computer_13 import action_of
 from rlanything_envs.osworld.coordinates import Scale
 
-__all__ = ["CLICKS", "Arguments", "Step", "held", "key_of", "keys_in", "move", "press", "readable", "run", "step"]
+__all__ = ["CLICKS", "Arguments", "Step", "held", "key_of", "keys_in", "move", "press", "run", "step"]
 __all__ += ["steps_of_call", "word_of"]
 
 PAUSE = "time.sleep(2)"
@@ -90,19 +90,6 @@ def run(steps: Sequence[Step], screen: tuple[int, int], scale: Scale) -> Action:
         code += [action.code] if action.code else []
         word = action.word
     return Action("\n".join(code), word)
-
-
-def readable(text: str) -> str:
-    """The text after a model's reasoning.
-
-    Raises:
-        Unreadable: It is too long, or has a null character in it.
-    """
-    if len(text) > MAX_ACTION_LENGTH:
-        raise Unreadable(f"the message is longer than {MAX_ACTION_LENGTH} characters; send a shorter one")
-    if "\x00" in text:
-        raise Unreadable("the message has a null character in it; leave it out")
-    return without_thoughts(text)
 
 
 def word_of(text: str, example: str) -> Action:

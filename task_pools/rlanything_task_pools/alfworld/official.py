@@ -10,10 +10,10 @@ from rlanything_task_pools.collection import Collection
 from rlanything_task_pools.errors import PoolError
 from rlanything_task_pools.task import Task
 from rlanything_verifiers.alfworld import GameFormatError, load_game, prove
+from rlanything_verifiers.alfworld.gamefile import GAME_FILE
 from rlanything_verifiers.installed import install
 
 DATA_VARIABLE = "ALFWORLD_DATA"
-GAME_FILE = "game.tw-pddl"
 OFFICIAL_SPLITS = ("train", "valid_seen", "valid_unseen", "valid_train")
 
 _FOLDER = re.compile(r"(?P<task>[a-z_]+)-(?P<object>\w+)-(?P<inside>\w+)-(?P<home>\w+)-(?P<scene>\d+)")

@@ -91,10 +91,10 @@ class _Runs:
     packages: tuple[str, ...]
 
 
-def load(source: str | os.PathLike[str], *, allow_unsafe: bool = False, packages: Sequence[str] = ()) -> Task:
+def load(source: str | os.PathLike[str], *, allow_unsafe: bool = False) -> Task:
     """The one task of a file or folder, or that of the row named by ``#3`` after the name of a file.
 
-    The other arguments are those of `import_tasks`.
+    `allow_unsafe` is that of `import_tasks`.
 
     Raises:
         ImportFormatError: It cannot be read, or there is not just one problem in it, or that problem is malformed.
@@ -104,7 +104,7 @@ def load(source: str | os.PathLike[str], *, allow_unsafe: bool = False, packages
         raise ImportFormatError(os.fspath(source), f"it holds {len(found)} problems; name one, such as {source}#1")
     place, problem = found[0]
     try:
-        return _task(problem, _Runs(True, allow_unsafe, tuple(packages)))
+        return _task(problem, _Runs(True, allow_unsafe, ()))
     except ImportFormatError as error:
         raise ImportFormatError(f"{place} {error.place}".rstrip(), error.reason) from None
 

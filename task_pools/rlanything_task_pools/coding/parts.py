@@ -30,9 +30,9 @@ def dispatch(codes: Mapping[str, str]) -> str:
     return "\n".join(fill("if op == '@op@':\n    @code@", op=op, code=code).rstrip() for op, code in codes.items())
 
 
-def several(n: int, noun: str, nouns: str = "") -> str:
+def several(n: int, noun: str) -> str:
     """A number with its noun: ``1 step``, ``2 steps``."""
-    return f"{n} {noun if n == 1 else nouns or noun + 's'}"
+    return f"{n} {noun if n == 1 else noun + 's'}"
 
 
 def either(choices: Sequence[object], word: str = "or") -> str:

@@ -5,18 +5,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer, model_validator
 
 from rlanything_task_pools.frozen import freeze
-from rlanything_task_pools.task import JsonObject, Task, TaskFormatError, Traits
+from rlanything_task_pools.task import JsonObject, StrictRecord, Task, TaskFormatError, Traits
 from rlanything_verifiers.coding import LANGUAGES, Language, Limits, Test, parse_checker
 
 __all__ = ["Example", "Payload", "TaskLimits", "make_task", "read_payload"]
@@ -38,11 +30,7 @@ CUT = "\n[...]"
 Program = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Example(_Record):
+class Example(StrictRecord):
     """One test: the input of a program and its expected output.
 
     For an interactive problem, the input of the interactor, and a conversation that it accepts (lines of the program
@@ -53,7 +41,7 @@ class Example(_Record):
     stdout: str = Field(max_length=MAX_TEXT)
 
 
-class TaskLimits(_Record):
+class TaskLimits(StrictRecord):
     """Resource limits of one test."""
 
     cpu: float = Field(default=2.0, gt=0, le=60, allow_inf_nan=False)
@@ -71,7 +59,7 @@ class TaskLimits(_Record):
         return values
 
 
-class Payload(_Record):
+class Payload(StrictRecord):
     """The payload of a coding task, complete and checked."""
 
     statement: str = Field(min_length=1, max_length=MAX_STATEMENT)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from rlanything_task_pools.coding.generate import draw, level_index, movable, problem_of
 from rlanything_task_pools.coding.payload import Example, make_task, read_payload
@@ -19,7 +19,7 @@ from rlanything_task_pools.coding.statements import STYLES
 from rlanything_task_pools.domain import KEPT, nullable
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.knobs import KnobError
-from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task, TaskFormatError
+from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, StrictRecord, Task, TaskFormatError
 from rlanything_verifiers.coding import JudgeError, shared_sandbox
 
 __all__ = ["OPERATORS", "movable", "proposal_schema", "propose", "root_statement", "validate"]
@@ -39,9 +39,7 @@ MAX_VALUE = 80
 """Maximum characters of a strange value that are quoted."""
 
 
-class _ProposedTest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _ProposedTest(StrictRecord):
     stdin: str = Field(max_length=MAX_TEXT)
     stdout: str = Field(max_length=MAX_TEXT)
 
@@ -49,10 +47,8 @@ class _ProposedTest(BaseModel):
 _Source = Annotated[str, Field(min_length=1, max_length=MAX_PROGRAM)]
 
 
-class _Proposal(BaseModel):
+class _Proposal(StrictRecord):
     """A rewritten problem; what is null stays as in the task."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     knobs: dict[str, Any] | None = None
     statement: Annotated[str, Field(max_length=MAX_STATEMENT)] | None = None

@@ -115,8 +115,7 @@ def undecided(payload: Payload, tests: Sequence[Test], box: Sandbox) -> dict[int
     reasons: list[str | None]
     if isinstance(checker, Interactor):
         openings = [checker.opening(test.stdin, test.stdout) for test in tests]
-        source = checker.source.encode(errors="surrogatepass")
-        runs = box.run(source, openings, checker.limits(payload.judge_limits()))
+        runs = box.run(checker.program(), openings, checker.limits(payload.judge_limits()))
         what, reasons = "interactor does not decide on nothing", [failure(run) for run in runs]
     elif isinstance(checker, Python):
         asked = [checker.question(test.stdin, test.stdout, test.stdout.encode()) for test in tests]

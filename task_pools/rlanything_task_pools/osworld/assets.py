@@ -3,6 +3,7 @@
 import base64
 import binascii
 import contextlib
+import fcntl
 import hashlib
 import http.client
 import os
@@ -238,12 +239,7 @@ def _attempt(url: str, path: Path, progress: Progress | None) -> None:
 def _only_one(folder: Path) -> Iterator[None]:
     """A lock: one process downloads at a time; the others wait and find its files."""
     with (folder / ".lock").open("wb") as file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except ImportError:  # not on Windows
-            pass
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

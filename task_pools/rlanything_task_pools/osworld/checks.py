@@ -93,10 +93,10 @@ def json_is(path: str, values: Mapping[str, Any]) -> Evaluator:
     )
 
 
-def cells(path: str, values: Mapping[str, Any], sheet: int = 0) -> Evaluator:
-    """Cells of a sheet have these values."""
+def cells(path: str, values: Mapping[str, Any]) -> Evaluator:
+    """Cells of the first sheet have these values."""
     rules = [
-        {"type": "check_cell", "sheet_idx": sheet, "coordinate": cell, "props": {"value": _value(value)}}
+        {"type": "check_cell", "sheet_idx": 0, "coordinate": cell, "props": {"value": _value(value)}}
         for cell, value in values.items()
     ]
     return {"func": "compare_table", "result": file(path), "options": {"rules": rules}}

@@ -69,9 +69,7 @@ class FileGuest:
         inside = sorted(name[len(top) + 1 :] for name in self.files if name.startswith(top + "/"))
         return _tree(top.rpartition("/")[2], inside) if inside or top == HOME else None
 
-    def execute(
-        self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = 120.0, setup: bool = False
-    ) -> Printed:
+    def execute(self, command: Sequence[str] | str, *, shell: bool = False) -> Printed:
         """The permissions of a file, by ``stat -c %a PATH``; no other program is here.
 
         Raises:
@@ -96,14 +94,6 @@ class FileGuest:
         """There is no terminal."""
         return None
 
-    def screenshot(self) -> bytes:
-        """Nothing is shown.
-
-        Raises:
-            NotImplementedError: Always.
-        """
-        raise NotImplementedError("here are files, and nothing is shown")
-
     def wallpaper(self) -> bytes | None:
         """There is none."""
         return None
@@ -115,10 +105,6 @@ class FileGuest:
     def window_size(self, app_class_name: str) -> tuple[int, int] | None:
         """There is no window."""
         return None
-
-    def platform(self) -> str:
-        """The operating system that tasks are for."""
-        return "Linux"
 
     def desktop_path(self) -> str:
         """The user's desktop folder."""

@@ -116,10 +116,7 @@ def import_task(row: object) -> Task:
 
 
 def _own(row: Mapping[str, Any]) -> Task:
-    try:
-        task = Task.from_dict(row)
-    except TaskFormatError as error:
-        raise TaskFormatError(str(error)) from None
+    task = Task.from_dict(row)
     if task.domain != "osworld":
         raise TaskFormatError(f"it is a task of the domain {task.domain!r:.80}")
     read_payload(task.payload)

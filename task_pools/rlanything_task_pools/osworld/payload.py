@@ -7,10 +7,10 @@ import posixpath
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
+from pydantic import Field, PlainValidator, ValidationError, model_validator
 
 from rlanything_task_pools.frozen import canonical_json, freeze
-from rlanything_task_pools.task import Task, TaskFormatError
+from rlanything_task_pools.task import StrictRecord, Task, TaskFormatError
 from rlanything_verifiers.osworld import check_evaluator
 
 __all__ = ["MAX_FILE", "STEP_TYPES", "Payload", "Step", "file_of", "make_task", "read_payload"]
@@ -58,10 +58,8 @@ def _object(value: object) -> dict[str, Any]:
 JsonObject = Annotated[dict[str, Any], PlainValidator(_object)]
 
 
-class Step(BaseModel):
+class Step(StrictRecord):
     """One step of the set-up, as OSWorld writes it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     type: str = Field(max_length=80)
     parameters: JsonObject = Field(default={}, validate_default=True)
@@ -80,10 +78,8 @@ Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 Hint = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
-class Payload(BaseModel):
+class Payload(StrictRecord):
     """The payload of a desktop task, complete and checked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     instruction: Text
     """The agent's instruction: that of the current evaluator, possibly reworded or with hints."""
@@ -93,9 +89,9 @@ class Payload(BaseModel):
     """OSWorld's evaluators by name, from easy to hard in a generated task."""
     instructions: dict[Name, Text]
     """The plain instruction of each evaluator."""
-    hints: dict[Name, Annotated[tuple[Hint, ...], Field(max_length=MAX_HINTS)]] = {}
+    hints: dict[Name, Annotated[tuple[Hint, ...], Field(max_length=MAX_HINTS)]] = Field(default={})
     """Sentences that tell how to do it, of which an instruction may give some."""
-    steps: dict[Name, Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]] = {}
+    steps: dict[Name, Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]] = Field(default={})
     """Number of a person's steps for each evaluator, where known."""
     current: Name
     """The evaluator that decides."""

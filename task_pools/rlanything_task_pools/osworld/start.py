@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.osworld.gate import score
@@ -19,7 +19,7 @@ from rlanything_task_pools.osworld.guest import FileGuest, write_file
 from rlanything_task_pools.osworld.kinds import Level
 from rlanything_task_pools.osworld.kinds.base import DESKTOP
 from rlanything_task_pools.osworld.payload import MAX_PATH, Payload, Step, file_of
-from rlanything_task_pools.task import Refused
+from rlanything_task_pools.task import Refused, StrictRecord
 
 __all__ = ["Origin", "Start", "read_start", "start_of"]
 
@@ -34,10 +34,8 @@ OF_FILES = frozenset({"cache_file", "cloud_file", "list_directory", "rule", "vm_
 Names = Annotated[tuple[Annotated[str, Field(max_length=MAX_PATH)], ...], Field(max_length=64)]
 
 
-class Start(BaseModel):
+class Start(StrictRecord):
     """What is other at the start; null leaves it as it is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     closed: Names | None = None
     """Files and programs that the set-up opens, and that are not open."""

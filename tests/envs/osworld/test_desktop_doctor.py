@@ -49,8 +49,6 @@ def test_missing_packages_are_named_before_anything_starts(lacking):
         MissingPackages, match=r"the system lacks bubblewrap\): run `rlanything desktop install`"
     ) as failure:
         make_desktop("bwrap").start()
-    assert failure.value.packages == ("bubblewrap",)
-    assert failure.value.command.endswith("apt-get install -y --no-install-recommends bubblewrap gimp")
     assert isinstance(failure.value, InfrastructureError)
 
 

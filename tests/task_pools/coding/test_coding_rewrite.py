@@ -451,7 +451,7 @@ def test_a_language_model_is_told_why_and_may_try_again() -> None:
         prompts.append(prompt[-1]["content"])
         return answers[len(prompts) - 1]
 
-    rewriter = LLMRewriter(ScriptedGenerator(answer), "a-model", domain_of=lambda name: DOMAIN)
+    rewriter = LLMRewriter(ScriptedGenerator(answer), "a-model")
     request = Request(TASK, "harder", 0.95, critique="hidden test 2: passed by 90 %")
     result = rewriter.rewrite(request, np.random.default_rng(0))
     assert [rejection.reason for rejection in result.rejections] == ["no_json", "unsolved"]

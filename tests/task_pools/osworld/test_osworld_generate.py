@@ -241,6 +241,6 @@ def test_file_guest():
     with pytest.raises(NotImplementedError, match="no programs"):
         guest.execute("rm -rf /", shell=True)
     with pytest.raises(NotImplementedError):
-        guest.screenshot()
+        guest.accessibility_tree()
     later = guest.after({"~/a/b.txt": None, "~/g": b"3"})
     assert (later.read_file("~/a/b.txt"), later.read_file("~/g"), guest.read_file("~/g")) == (None, b"3", None)

@@ -3,7 +3,16 @@
 import pytest
 from alfworld_scenes import bedroom, kitchen
 
-from rlanything_verifiers.alfworld import GOAL_KINDS, Game, GameFormatError, Goal, GoalKind, dump_game, load_game
+from rlanything_verifiers.alfworld import (
+    GOAL_KINDS,
+    TASK_TYPES,
+    Game,
+    GameFormatError,
+    Goal,
+    GoalKind,
+    dump_game,
+    load_game,
+)
 from rlanything_verifiers.alfworld.problem import goal_text
 
 
@@ -24,7 +33,7 @@ from rlanything_verifiers.alfworld.problem import goal_text
 )
 def test_wording(kind: GoalKind, task_type: str, sentences: list[str]) -> None:
     goal = Goal(kind, "Mug", "Shelf")
-    assert goal.task_type == task_type
+    assert TASK_TYPES[goal.kind] == task_type
     assert [goal.sentence(0), goal.sentence(1)] == sentences
     assert Goal.from_dict(goal.to_dict()) == goal
 

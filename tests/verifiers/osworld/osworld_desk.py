@@ -39,7 +39,7 @@ class Desk:
     def read_file(self, path: str) -> bytes | None:
         return self.files.get(path.replace("~", "/home/user", 1))
 
-    def execute(self, command, *, shell=False, timeout=120.0, setup=False) -> Printed:
+    def execute(self, command, *, shell=False) -> Printed:
         return self.command(command, shell)
 
     def list_directory(self, path: str) -> dict[str, Any] | None:
@@ -53,9 +53,6 @@ class Desk:
     def terminal_output(self) -> str | None:
         return self.terminal
 
-    def screenshot(self) -> bytes:
-        return picture()
-
     def wallpaper(self) -> bytes | None:
         return self.picture
 
@@ -64,9 +61,6 @@ class Desk:
 
     def window_size(self, app_class_name: str) -> tuple[int, int] | None:
         return self.windows.get(app_class_name)
-
-    def platform(self) -> str:
-        return "Linux"
 
     def desktop_path(self) -> str:
         return "/home/user/Desktop"

@@ -534,7 +534,7 @@ def test_starters_without_end():
 
 def test_messages_without_end():
     program = "import os\nfor _ in range(99):\n  try: os.write(2, b'x' * 9999)\n  except OSError: pass\nprint(1)"
-    done = limited._run([sys.executable, "-c", program], b"", 20, "")
+    done = limited._run([sys.executable, "-c", program], b"", 20)
     assert (done.stdout, len(done.stderr)) == (b"1\n", 4096)
 
 

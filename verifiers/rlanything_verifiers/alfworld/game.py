@@ -40,7 +40,6 @@ class Game:
         sentence: The task text without ``"Your task is to: "``. Left empty at construction it becomes the
             goal's first wording.
         walkthrough: A winning command list that came with the game, unchecked, or None.
-        path: The file it was read from, or None.
 
     Raises:
         GameFormatError: The sentence or the walkthrough is malformed.
@@ -50,7 +49,6 @@ class Game:
     goal: Goal
     sentence: str = ""
     walkthrough: tuple[str, ...] | None = None
-    path: str | None = field(default=None, compare=False)
     tables: Tables = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

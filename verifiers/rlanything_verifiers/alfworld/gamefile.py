@@ -37,7 +37,7 @@ def load_game(source: str | os.PathLike[str] | Mapping[str, Any]) -> Game:
         OSError: The file cannot be read, or is not a regular file.
     """
     if isinstance(source, Mapping):
-        return _from_mapping(source, None)
+        return _from_mapping(source)
     path = Path(source)
     if path.is_dir():
         path = path / GAME_FILE
@@ -51,19 +51,19 @@ def load_game(source: str | os.PathLike[str] | Mapping[str, Any]) -> Game:
             raise GameFormatError(
                 f"the file is not JSON ({error!s:.80}); expected a game.tw-pddl of ALFWorld"
             ) from error
-        return _from_mapping(data, str(path))
+        return _from_mapping(data)
     except GameFormatError as error:
         raise type(error)(f"{path}: {error}") from error
 
 
-def _from_mapping(data: object, path: str | None) -> Game:
+def _from_mapping(data: object) -> Game:
     if not isinstance(data, Mapping):
         raise GameFormatError("expected a mapping with 'pddl_problem' and 'grammar'")
     problem, grammar = data.get("pddl_problem"), data.get("grammar", "")
     if not isinstance(problem, str) or not isinstance(grammar, str):
         raise GameFormatError("'pddl_problem' and 'grammar' must be text; take both from a game.tw-pddl of ALFWorld")
     scene, goal = parse_problem(problem)
-    return Game(scene, goal, _sentence(grammar), data.get("walkthrough"), path)
+    return Game(scene, goal, _sentence(grammar), data.get("walkthrough"))
 
 
 def _sentence(grammar: str) -> str:

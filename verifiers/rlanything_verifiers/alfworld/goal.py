@@ -65,11 +65,6 @@ class Goal:
         check_type_name(self.object_type, "goal object_type")
         check_type_name(self.receptacle_type, "goal receptacle_type")
 
-    @property
-    def task_type(self) -> str:
-        """The official name, such as ``"pick_clean_then_place_in_recep"``."""
-        return TASK_TYPES[self.kind]
-
     def sentence(self, variant: int = 0) -> str:
         """The goal in words, without the leading ``"Your task is to: "`` and with its full stop.
 

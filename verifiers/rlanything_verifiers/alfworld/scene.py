@@ -97,11 +97,6 @@ class Thing:
     is_receptacle_object: bool = False
     is_cool: bool = False
 
-    @property
-    def receptacle(self) -> str | None:
-        """The first receptacle it is in, or None."""
-        return self.receptacles[0] if self.receptacles else None
-
 
 def _check_id(value: object, place: str) -> str:
     if not isinstance(value, str) or len(value) > _MAX_ID or not _ID.match(value):
@@ -237,10 +232,6 @@ class Scene:
     def may_hold(self) -> Mapping[str, frozenset[str]]:
         """By receptacle type, the object types that may be put there; all in lower case."""
         return _checked_pairs(self.can_contain)
-
-    def fits(self, receptacle_type: str, object_type: str) -> bool:
-        """Whether things of a type may be put into receptacles of a type."""
-        return object_type.lower() in self.may_hold().get(receptacle_type.lower(), ())
 
     def to_dict(self) -> dict[str, Any]:
         """The scene as compact JSON data: rows, not objects.

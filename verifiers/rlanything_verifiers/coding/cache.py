@@ -31,7 +31,6 @@ class RunCache:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self.max_bytes = max_bytes
-        self.hits = 0
         self._runs: OrderedDict[Key, Run] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
@@ -42,7 +41,6 @@ class RunCache:
             run = self._runs.get(key)
             if run is not None:
                 self._runs.move_to_end(key)
-                self.hits += 1
             return run
 
     def put(self, entries: Iterable[tuple[Key, Run]]) -> None:
@@ -77,5 +75,4 @@ def _size(run: Run) -> int:
 RUNS = RunCache()
 """The cache of this process."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=RUNS.renew_lock)
+os.register_at_fork(after_in_child=RUNS.renew_lock)

@@ -55,7 +55,6 @@ class Trial:
         if job.entry_point is not None and self.language != "python":
             raise JudgeError(f"a function to be called is written in Python, not in {TITLES[self.language]}")
         self.program = as_source(job.program)
-        self.calls = job.entry_point is not None
         self.entry_point = job.entry_point
         if job.entry_point is None and isinstance(self.checker, Asserts):
             raise JudgeError("checker 'asserts' is about a function: give its name as entry_point")
@@ -161,7 +160,7 @@ class Trial:
         stumbled: list[int] = []
         tests = [self.tests[i] for i in part]
         openings = [interactor.opening(test.stdin, test.stdout) for test in tests]
-        source = interactor.source.encode(errors="surrogatepass")
+        source = interactor.program()
         bounds = self.limits, interactor.limits(self.limits)
 
         def rule(position: int, talk: Interaction) -> bool:
@@ -240,7 +239,7 @@ class Trial:
             outputs[i] = run.stdout
             return "AC", ""
         output = run.stdout
-        if self.calls:
+        if self.entry_point is not None:
             found = function.result(output)
             if isinstance(found, tuple):
                 return found
@@ -248,7 +247,7 @@ class Trial:
         if not isinstance(self.checker, TextChecker):
             outputs[i] = output
             return "AC", ""
-        if self.calls:
+        if self.entry_point is not None:
             reason = function.complaint(self.checker, test.stdout, output)
         else:
             reason = self.checker.complaint(test.stdout.encode(), output)

@@ -34,9 +34,7 @@ class Guest(Protocol):
     def read_file(self, path: str) -> bytes | None:
         """The bytes of a file; None where there is none."""
 
-    def execute(
-        self, command: Sequence[str] | str, *, shell: bool = False, timeout: float = 120.0, setup: bool = False
-    ) -> Printed:
+    def execute(self, command: Sequence[str] | str, *, shell: bool = False) -> Printed:
         """Run a command to its end, once."""
 
     def list_directory(self, path: str) -> dict[str, Any] | None:
@@ -48,9 +46,6 @@ class Guest(Protocol):
     def terminal_output(self) -> str | None:
         """The text of the active terminal."""
 
-    def screenshot(self) -> bytes:
-        """The screen as PNG."""
-
     def wallpaper(self) -> bytes | None:
         """The picture behind the windows."""
 
@@ -59,9 +54,6 @@ class Guest(Protocol):
 
     def window_size(self, app_class_name: str) -> tuple[int, int] | None:
         """Width and height of a window."""
-
-    def platform(self) -> str:
-        """The operating system."""
 
     def desktop_path(self) -> str:
         """The user's desktop folder."""

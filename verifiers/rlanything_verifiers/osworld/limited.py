@@ -29,7 +29,7 @@ _START = (
 The only file that it writes is that of its messages: ffmpeg has one for each broken packet, and 4 KiB are enough."""
 
 
-def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int, suffix: str = "") -> bytes:
+def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int) -> bytes:
     """Standard output of a program that reads a file.
 
     Args:
@@ -37,7 +37,6 @@ def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int
         command: The program and its arguments; ``{}`` stands for the path of a temporary file with the data.
         data: The content of that file; standard input where no argument is ``{}``.
         seconds: Maximum processor time; twice as much on the clock.
-        suffix: Of the temporary file's name.
 
     Raises:
         Unreadable, VerifierError: The program failed.
@@ -45,7 +44,7 @@ def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int
         VerifierError: It cannot be started, or there is no room for its file.
     """
     try:
-        done = _run(command, data, seconds, suffix)
+        done = _run(command, data, seconds)
     except subprocess.TimeoutExpired as error:
         # Whoever keeps the processors busy may be the agent's desktop: slowness is no fault of the task's own file.
         raise Unreadable(f"{file.name}: {Path(command[0]).name} took more than {2 * seconds} s") from error
@@ -57,9 +56,9 @@ def run_limited(file: File, command: Sequence[str], data: bytes, *, seconds: int
     return done.stdout
 
 
-def _run(command: Sequence[str], data: bytes, seconds: int, suffix: str) -> subprocess.CompletedProcess[bytes]:
+def _run(command: Sequence[str], data: bytes, seconds: int) -> subprocess.CompletedProcess[bytes]:
     with tempfile.TemporaryDirectory(prefix="rlanything-verifier-") as folder:
-        path = Path(folder, f"file{suffix}")
+        path = Path(folder, "file")
         if "{}" in command:
             path.write_bytes(data)
         arguments = [str(path) if part == "{}" else part for part in command]

@@ -12,7 +12,7 @@ from typing import Any
 from rlanything_verifiers.osworld.errors import EvaluatorError
 from rlanything_verifiers.osworld.libraries import library
 
-__all__ = ["ValueRule", "likeness", "line_likeness", "pattern", "searches"]
+__all__ = ["ValueRule", "beyond", "likeness", "line_likeness", "pattern", "searches"]
 
 _PATTERN = 2000
 """Characters of a regular expression."""
@@ -34,6 +34,13 @@ _FLAGS = frozenset({"A", "ASCII", "I", "IGNORECASE", "M", "MULTILINE", "S", "DOT
 _ORDERS: dict[str, Callable[..., Any]] = {
     name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
 }
+
+
+def beyond(score: float, base: float) -> float:
+    """A score that is 0 at a base, and below it, and 1 at 1."""
+    if score < base + 0.01 or base >= 1:
+        return 0.0
+    return (score - base) / (1 - base)
 
 
 def pattern(source: str, flags: Sequence[str] = ()) -> Any:

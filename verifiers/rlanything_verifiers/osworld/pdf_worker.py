@@ -12,6 +12,7 @@ import importlib
 import io
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -27,10 +28,6 @@ IMAGE_BYTES = 32 * 2**20
 
 def limit() -> None:
     """Set the limits of this process, where the system has them."""
-    try:
-        import resource
-    except ImportError:
-        return
     for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_FSIZE, 0)):
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(kind, (most, most))
@@ -106,9 +103,8 @@ def main() -> int:
     """Answer requests until there are no more."""
     seconds = float(sys.argv[1])
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
-    for name in ("pypdfium2",):  # once for all children
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+    with contextlib.suppress(ImportError):
+        importlib.import_module("pypdfium2")  # once for all children
     while line := requests.readline():
         what, size = line.split()
         status, content = in_a_child(requests.read(int(size)), what.decode(), seconds)

@@ -1,4 +1,4 @@
-"""Reading JSON and YAML files."""
+"""Reading JSON and YAML files, and the folders in their values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlanything_verifiers import plain_yaml
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.libraries import library
 
-__all__ = ["read_json", "read_yaml"]
+__all__ = ["children", "read_json", "read_yaml"]
 
 _STRING = r'("(?:[^"\\]|\\.)*+\\?(?:"|\Z))'  # always matches to some end: no text makes it go back
 _COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -35,3 +35,9 @@ def read_yaml(file: File) -> Any:
     text = file.text()
     with file.reading():
         return plain_yaml.read_yaml(text)
+
+
+def children(folder: Any) -> list[dict[str, Any]]:
+    """What is in a folder ``{children: [...]}``, such as a directory or a folder of bookmarks; of anything, nothing."""
+    found = folder.get("children") if isinstance(folder, dict) else None
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

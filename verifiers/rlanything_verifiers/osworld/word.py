@@ -38,7 +38,6 @@ class Run:
     text: str
     font: str | None
     size: float | None
-    bold: bool | None
     italic: bool | None
     strike: bool | None
     subscript: bool | None
@@ -185,7 +184,6 @@ def _run(run: Any) -> Run:
         text=run.text,
         font=font.name,
         size=None if font.size is None else font.size.pt,
-        bold=font.bold,
         italic=font.italic,
         strike=font.strike,
         subscript=font.subscript,

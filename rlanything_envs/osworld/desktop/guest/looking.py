@@ -51,14 +51,14 @@ def terminal(guest: Guest, _: Request) -> Reply:
 def batch(guest: Guest, request: Request) -> Reply:
     """Several looks in one call: a line of JSON, then the bytes of the screenshot.
 
-    Query: ``screenshot`` (``png`` or ``raw``), ``accessibility``, ``terminal``, ``cursor`` (each ``1``).
+    Query: ``screenshot`` (its pixels as they are), ``accessibility``, ``terminal``.
     """
     answer: dict[str, Any] = {}
     picture = b""
-    if wanted := request.query.get("screenshot"):
+    if request.query.get("screenshot"):
         pixels = guest.screen.read()
-        picture = pixels.bgrx if wanted == "raw" else pixels.png()
-        answer["screenshot"] = {"format": wanted, "width": pixels.width, "height": pixels.height}
+        picture = pixels.bgrx
+        answer["screenshot"] = {"width": pixels.width, "height": pixels.height}
     try:
         if request.query.get("accessibility"):
             answer["accessibility_tree"] = guest.accessibility.tree()
@@ -66,8 +66,6 @@ def batch(guest: Guest, request: Request) -> Reply:
             answer["terminal"] = guest.accessibility.terminal()
     except InteriorError as error:
         return as_error(str(error))
-    if request.query.get("cursor"):
-        answer["cursor"] = _cursor(guest)
     return Reply(json.dumps(answer).encode() + b"\n" + picture, "application/octet-stream")
 
 
@@ -86,15 +84,11 @@ def window_size(guest: Guest, request: Request) -> Reply:
     return as_error(f"no window of the class {name!r}", 404)
 
 
-def _cursor(guest: Guest) -> list[int]:
-    code = "import pyautogui; print(*pyautogui.position())"
-    x, y = guest.processes.run(["python", "-c", code], timeout=_CURSOR_SECONDS).output.split()
-    return [int(x), int(y)]
-
-
 def cursor_position(guest: Guest, _: Request) -> Reply:
     """Where the pointer is."""
-    return as_json(_cursor(guest))
+    code = "import pyautogui; print(*pyautogui.position())"
+    x, y = guest.processes.run(["python", "-c", code], timeout=_CURSOR_SECONDS).output.split()
+    return as_json([int(x), int(y)])
 
 
 def platform(_: Guest, __: Request) -> Reply:

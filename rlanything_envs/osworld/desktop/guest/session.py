@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .framebuffer import Framebuffer
 
-__all__ = ["OSError", "Session"]
+__all__ = ["Session"]
 
 _HERE = Path(__file__).resolve().parent
 _PANEL_HEIGHT = 24

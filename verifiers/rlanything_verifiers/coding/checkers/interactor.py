@@ -2,21 +2,19 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from rlanything_verifiers.coding.errors import JudgeError
 from rlanything_verifiers.coding.sandbox import Interaction, Limits, Run
 from rlanything_verifiers.coding.verdict import Verdict, why
 
-from .base import Checker
-from .python import CHECKER_LIMITS, Python
+from .python import CHECKER_LIMITS, ProgramChecker, Python
 
 _SPARE = 60.0
 """Wall time in seconds that an interactor has beyond the submission's, for which it waits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Interactor(Checker):
+class Interactor(ProgramChecker):
     """A Python program that exchanges messages with the submission, in the same sandbox, in its own worker.
 
     Its standard input begins with one line, the JSON object with the texts ``stdin`` and ``expected`` of the test,
@@ -27,22 +25,9 @@ class Interactor(Checker):
     An interactor must handle any output of the submission. Where it crashes, is too slow or gives no verdict, the
     submission is wrong (WA), provided that the interactor does better against a submission that writes nothing; an
     ``EOFError`` at the end of its input will do. Else the interactor is broken: IE.
-
-    Raises:
-        JudgeError: the source is not a text, or blank.
     """
 
     kind: ClassVar[str] = "interactor"
-
-    source: str
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.source, str) or not self.source.strip():
-            raise JudgeError("checker interactor: source must be the text of a program")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The checker as a JSON object."""
-        return {"kind": self.kind, "source": self.source}
 
     @staticmethod
     def opening(stdin: str, expected: str) -> bytes:

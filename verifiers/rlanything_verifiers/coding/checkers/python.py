@@ -15,18 +15,12 @@ CHECKER_LIMITS = Limits(cpu=10.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Python(Checker):
-    """A Python program that decides, run in the same sandbox as the submissions.
-
-    It reads one JSON object with the texts ``stdin``, ``expected`` and ``actual`` and prints ``AC`` or ``WA``,
-    optionally followed by the reason. An ``actual`` on which it crashes, is too slow or prints anything else is wrong
-    (WA), provided that it decides on the expected output; else the checker is broken: IE.
+class ProgramChecker(Checker):
+    """A checker that is a Python program.
 
     Raises:
         JudgeError: the source is not a text, or blank.
     """
-
-    kind: ClassVar[str] = "python"
 
     source: str
 
@@ -41,6 +35,18 @@ class Python(Checker):
     def program(self) -> bytes:
         """The source of the program."""
         return self.source.encode(errors="surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class Python(ProgramChecker):
+    """A Python program that decides, run in the same sandbox as the submissions.
+
+    It reads one JSON object with the texts ``stdin``, ``expected`` and ``actual`` and prints ``AC`` or ``WA``,
+    optionally followed by the reason. An ``actual`` on which it crashes, is too slow or prints anything else is wrong
+    (WA), provided that it decides on the expected output; else the checker is broken: IE.
+    """
+
+    kind: ClassVar[str] = "python"
 
     def question(self, stdin: str, expected: str, actual: bytes) -> bytes:
         """Standard input of the program for one test."""

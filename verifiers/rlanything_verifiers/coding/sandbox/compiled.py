@@ -63,5 +63,4 @@ class Executables:
 EXECUTABLES = Executables()
 """The cache of this process."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=EXECUTABLES.forget)
+os.register_at_fork(after_in_child=EXECUTABLES.forget)

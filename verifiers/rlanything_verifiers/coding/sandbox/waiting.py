@@ -110,5 +110,4 @@ class Witness:
 WITNESS = Witness()
 """The witness of this process."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=WITNESS.forget)
+os.register_at_fork(after_in_child=WITNESS.forget)

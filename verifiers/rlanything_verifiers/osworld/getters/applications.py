@@ -14,6 +14,7 @@ from rlanything_verifiers.osworld.getters.files import guest_file
 from rlanything_verifiers.osworld.opening import package
 from rlanything_verifiers.osworld.registry import Context, getter
 from rlanything_verifiers.osworld.sheets import Book
+from rlanything_verifiers.osworld.structured import children
 
 _RELATIONS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
@@ -105,9 +106,7 @@ def default_video_player(context: Context, config: Nothing) -> str:
 def shortcuts_on_desktop(context: Context, config: Nothing) -> dict[str, Any]:
     """The starters on the desktop: their texts by file name."""
     folder = context.guest.desktop_path()
-    tree = context.guest.list_directory(folder) or {}
-    children = tree.get("children")
-    found = [child.get("name") for child in children if isinstance(child, dict)] if isinstance(children, list) else []
+    found = [child.get("name") for child in children(context.guest.list_directory(folder))]
     names = [name for name in found if isinstance(name, str) and name.endswith(".desktop")]
     texts, left = {}, MAX_TEXT
     for name in names:

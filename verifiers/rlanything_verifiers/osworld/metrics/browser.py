@@ -10,6 +10,7 @@ from rlanything_verifiers.osworld.errors import EvaluatorError
 from rlanything_verifiers.osworld.matching import pattern, searches
 from rlanything_verifiers.osworld.metrics.values import ExpectedList, ExpectedObject
 from rlanything_verifiers.osworld.registry import metric
+from rlanything_verifiers.osworld.structured import children
 from rlanything_verifiers.osworld.urls import same_url, without_query
 
 _CHOICES = 100_000
@@ -182,13 +183,13 @@ def is_expected_installed_extensions(result: list[str], rules: ExpectedList) -> 
 @metric
 def is_expected_bookmarks(result: dict[str, Any], rules: Bookmarks) -> float:
     """The bookmarks bar holds the expected entries, and no others of the kind."""
-    bar = _children(result.get("bookmark_bar"))
+    bar = children(result.get("bookmark_bar"))
     if rules.type == "bookmark_bar_folders_names":
         return float({item.get("name") for item in bar if item.get("type") == "folder"} == set(rules.names or ()))
     if rules.type == "bookmark_bar_websites_urls":
         return float(_links(bar) == {url for url in rules.urls or () if isinstance(url, str)})
     folders = [item for item in bar if item.get("type") == "folder" and item.get("name") == "Liked Authors"]
-    links = _links(_children(folders[0])) if folders else set()
+    links = _links(children(folders[0])) if folders else set()
     choices = [links & set([urls] if isinstance(urls, str) else urls) for urls in rules.urls or ()]
     return float(any(set(choice) == links for choice in itertools.islice(itertools.product(*choices), _CHOICES)))
 
@@ -196,13 +197,8 @@ def is_expected_bookmarks(result: dict[str, Any], rules: Bookmarks) -> float:
 @metric
 def is_expected_bookmark_names(result: dict[str, Any], rules: ExpectedObject) -> float:
     """The bookmarks bar holds the expected addresses under their names, and no others."""
-    sites = [item for item in _children(result.get("bookmark_bar")) if item.get("type") == "url"]
+    sites = [item for item in children(result.get("bookmark_bar")) if item.get("type") == "url"]
     return float({(str(item.get("name")), str(item.get("url"))) for item in sites} == rules.expected.items())
-
-
-def _children(folder: Any) -> list[dict[str, Any]]:
-    found = folder.get("children") if isinstance(folder, dict) else None
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def _links(items: list[dict[str, Any]]) -> set[str]:

@@ -16,6 +16,7 @@ from rlanything_verifiers.osworld.matching import likeness
 from rlanything_verifiers.osworld.metrics.values import ExpectedList
 from rlanything_verifiers.osworld.opening import xml
 from rlanything_verifiers.osworld.registry import metric
+from rlanything_verifiers.osworld.structured import children
 
 NAMESPACES = {
     short: f"https://accessibility.ubuntu.example.org/ns/{name}"
@@ -101,17 +102,14 @@ def check_accessibility_tree(result: str, rules: list[ElementRule], *, osname: L
 @metric
 def check_moved_jpgs(result: dict[str, Any], rules: ExpectedList) -> float:
     """The folder holds the expected names and nothing else."""
-    children = result.get("children")
-    names = [child.get("name") for child in children if isinstance(child, dict)] if isinstance(children, list) else []
-    return float(sorted(map(str, names)) == sorted(map(str, rules.expected)))
+    names = [str(child.get("name")) for child in children(result)]
+    return float(sorted(names) == sorted(map(str, rules.expected)))
 
 
 @metric
 def check_file_exists(result: dict[str, Any], rules: str) -> float:
     """The folder holds a file of that name."""
-    children = result.get("children")
-    files = [child for child in children if isinstance(child, dict)] if isinstance(children, list) else []
-    return float(any(child.get("type") == "file" and child.get("name") == rules for child in files))
+    return float(any(child.get("type") == "file" and child.get("name") == rules for child in children(result)))
 
 
 @metric

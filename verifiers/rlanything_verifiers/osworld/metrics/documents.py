@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rlanything_verifiers.osworld.file import File
-from rlanything_verifiers.osworld.matching import likeness
+from rlanything_verifiers.osworld.matching import beyond, likeness
 from rlanything_verifiers.osworld.opening import image
 from rlanything_verifiers.osworld.registry import metric
 from rlanything_verifiers.osworld.word import (
@@ -221,10 +221,7 @@ def compare_references(
         return float(one is other)
     if len(one) != len(other):
         return 0.0
-    score = _mean([likeness(*pair) for pair in zip(one, other, strict=True)])
-    if score < reference_base_result + 0.01 or reference_base_result >= 1:
-        return 0.0
-    return (score - reference_base_result) / (1 - reference_base_result)
+    return beyond(_mean([likeness(*pair) for pair in zip(one, other, strict=True)]), reference_base_result)
 
 
 def _trains(lines: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rlanything_verifiers.osworld.file import File
 from rlanything_verifiers.osworld.lettering import recognised_text
+from rlanything_verifiers.osworld.matching import beyond
 from rlanything_verifiers.osworld.opening import image
 from rlanything_verifiers.osworld.pictures import (
     brightness,
@@ -68,11 +69,7 @@ def compare_images(result: File, expected: File, *, reference_base_result: float
     one, other = image(result).convert("L"), image(expected).convert("L")
     size = min(one.size, other.size)
     found = similarity(*(pixels(resized(each, size, resample=Resampling.LANCZOS), "L") for each in (one, other))) or 0.0
-    if reference_base_result is None:
-        return found
-    if found < reference_base_result + 0.01 or reference_base_result >= 1:
-        return 0.0
-    return (found - reference_base_result) / (1 - reference_base_result)
+    return found if reference_base_result is None else beyond(found, reference_base_result)
 
 
 @metric

@@ -99,8 +99,8 @@ class Display:
         OSError: there is no display to connect to.
     """
 
-    def __init__(self, name: str | None = None) -> None:
-        wanted = name or os.environ.get("DISPLAY", "")
+    def __init__(self) -> None:
+        wanted = os.environ.get("DISPLAY", "")
         pointer = _X.XOpenDisplay(wanted.encode())
         if not pointer:
             raise OSError(f"cannot open the X display {wanted!r}")
@@ -112,12 +112,6 @@ class Display:
         self._keys: dict[int, tuple[int, bool]] = {}
         self._spare: list[int] = []
         self._read_keymap()
-
-    def close(self) -> None:
-        """Send what is queued and end the connection."""
-        if self._display:
-            _X.XCloseDisplay(self._display)
-            self._display = _Pointer()
 
     def sync(self) -> None:
         """Return when the server has done everything sent so far."""
@@ -152,14 +146,12 @@ class Display:
         _TEST.XTestFakeButtonEvent(self._display, number, int(down), _Ulong(0))
         self.sync()
 
-    def key(self, keysym: int, down: bool) -> bool:
-        """Press or release the key with a keysym; False where the keymap has none (see `learn`)."""
+    def key(self, keysym: int, down: bool) -> None:
+        """Press or release the key with a keysym; nothing happens where the keymap has none (see `learn`)."""
         found = self._keys.get(keysym)
-        if found is None:
-            return False
-        _TEST.XTestFakeKeyEvent(self._display, found[0], int(down), _Ulong(0))
-        self.sync()
-        return True
+        if found is not None:
+            _TEST.XTestFakeKeyEvent(self._display, found[0], int(down), _Ulong(0))
+            self.sync()
 
     def needs_shift(self, keysym: int) -> bool:
         """Whether the keysym is on the shifted level of its key."""
