@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -55,6 +56,9 @@ class LLMRewriter:
         attempts: Maximum queries for one request.
         operators: The domain's rewrite operators to enable; the domain's defaults if None.
         params: Sampling parameters; ``n`` and ``seed`` are set for each attempt.
+        template: Prompt template: the path of a Jinja file that uses ``direction``, ``accuracy``, ``attempts``,
+            ``solved``, ``description``, ``critique``, ``schema`` (its text, see `schema_text`), ``example`` and
+            ``failed``.
 
     Raises:
         SettingError: `attempts` is below 1, or the name is empty.
@@ -68,6 +72,7 @@ class LLMRewriter:
         attempts: int = 3,
         operators: Iterable[str] | None = None,
         params: SamplingParams | None = None,
+        template: str | os.PathLike[str] = "rewrite.j2",
     ) -> None:
         if attempts < 1:
             raise SettingError(f"LLMRewriter: attempts must be at least 1, got {attempts}")
@@ -79,6 +84,7 @@ class LLMRewriter:
         self.attempts = attempts
         self.operators = None if operators is None else tuple(operators)
         self.params = replace(params or SamplingParams(max_tokens=2048), n=1)
+        self.template = template
 
     def rewrite(self, request: Request, rng: np.random.Generator) -> Rewriting:
         """Query, validate, and query again with the rejections; sampling is seeded by `rng`."""
@@ -89,7 +95,7 @@ class LLMRewriter:
         for _ in range(self.attempts):
             seed = int(rng.integers(2**31))
             schema = domain.proposal_schema(request.task)
-            prompt = attempts.prompt(schema, np.random.default_rng(seed))
+            prompt = attempts.prompt(self.template, schema, np.random.default_rng(seed))
             answer = self._ask(prompt, replace(self.params, seed=seed, schema=schema))
             if isinstance(answer, Rejection):
                 attempts.rejections.append(answer)
@@ -134,11 +140,11 @@ class _Attempts:
     failed: list[tuple[str, str, str]] = field(default_factory=list)
     """Proposal, reason and detail of each rejection, for the next prompt."""
 
-    def prompt(self, schema: Mapping[str, Any], rng: np.random.Generator) -> Messages:
+    def prompt(self, template: str | os.PathLike[str], schema: Mapping[str, Any], rng: np.random.Generator) -> Messages:
         """The prompt of the next attempt, with a proposal drawn from the schema as an example."""
         request = self.request
         text = render(
-            "rewrite.j2",
+            template,
             direction=request.direction,
             accuracy=request.accuracy,
             attempts=request.attempts,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import threading
 from collections import Counter
@@ -175,6 +176,8 @@ class LLMSummariser:
     Args:
         generator: Language model that writes the summaries, one batch per call.
         params: Sampling parameters; one completion for each episode, with a fixed seed, so that a log can be replayed.
+        template: Prompt template: the path of a Jinja file that uses ``solved``, ``goal`` and ``steps``; None for the
+            built-in one.
         name: Name of the model, the author of its summaries.
         characters: Characters of a prompt that its steps share; fewer for a model with a short context.
     """
@@ -183,13 +186,14 @@ class LLMSummariser:
         self,
         generator: TextGenerator,
         params: SamplingParams | None = None,
+        template: str | os.PathLike[str] = "critique.j2",
         *,
         name: str = "model",
         characters: int = MAX_PROMPT,
     ) -> None:
         self.generator, self.name = generator, name
         self.params = replace(params or SamplingParams(max_tokens=512, temperature=0.7, seed=0), schema=SUMMARY)
-        self.characters = characters
+        self.template, self.characters = template, characters
         if self.params.n != 1:
             raise ValueError(f"LLMSummariser: one completion for each episode, got params.n = {self.params.n}")
         self._lock = threading.Lock()
@@ -223,7 +227,7 @@ class LLMSummariser:
             answers = []
         found = [samples[0] if samples else None for samples in answers[: len(episodes)]]
         found += [None] * (len(episodes) - len(found))
-        instructions = render("critique.j2", solved=False, goal="", steps=[])
+        instructions = render(self.template, solved=False, goal="", steps=[])
         summaries, faults = ScriptedSummariser().summarise(episodes), Counter[str]()
         for number, (episode, answer) in enumerate(zip(episodes, found, strict=True)):
             text, fault = _read(answer, episode, instructions)
@@ -253,7 +257,7 @@ class LLMSummariser:
         if len(steps) > MAX_STEPS:
             half = MAX_STEPS // 2
             steps = [*steps[:half], None, *steps[-half:]]
-        text = render("critique.j2", solved=bool(episode.success), goal=plain(episode.goal, 2000), steps=steps)
+        text = render(self.template, solved=bool(episode.success), goal=plain(episode.goal, 2000), steps=steps)
         return [{"role": "user", "content": text}]
 
 
