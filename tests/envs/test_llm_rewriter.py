@@ -92,6 +92,13 @@ def test_the_prompt_holds_what_a_rewriter_needs():
     assert "REVIEWER" not in model.prompts[0]
 
 
+def test_a_prompt_of_ones_own(tmp_path):
+    own = tmp_path / "own.j2"
+    own.write_text("Make it {{ direction }}: {{ critique }}")
+    model, result = ask(HELD, critique="never saw mug", template=own)
+    assert (model.prompts, result.rejections) == (["Make it easier: never saw mug"], ())
+
+
 def test_objections_are_told_and_the_next_attempt_counts():
     model, result = ask('{"object_type": "Dragon"}', '{"kind": "fry"}', HELD)
     assert result.candidate is not None
