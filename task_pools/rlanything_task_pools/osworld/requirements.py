@@ -129,7 +129,7 @@ def _step(found: _Found, kind: object, parameters: Mapping[str, Any], feasible: 
     elif kind == "open":
         program = _SUFFIXES.get(PurePosixPath(str(parameters.get("path"))).suffix.lower())
         found.programs |= set() if program is None else {program}
-    elif kind in ("chrome_open_tabs", "launch") and feasible:
+    if kind in ("chrome_open_tabs", "launch") and feasible:
         found.network |= any(_is_web(text) for text in _texts(parameters))
 
 

@@ -66,6 +66,8 @@ def test_applications_and_files():
 def test_pages_of_the_web(urls, network):
     tabs = {"type": "chrome_open_tabs", "parameters": {"urls_to_open": urls}}
     assert required([tabs]).network is network
+    launched = {"type": "launch", "parameters": {"command": ["google-chrome", *urls]}}
+    assert required([launched]).network is network
 
 
 def test_a_page_that_the_agent_has_to_find():
