@@ -252,13 +252,12 @@ def _written(rows: pd.DataFrame) -> str:
 
 
 def write_guided(folder: Path) -> Path:
-    """Write results.parquet, guided.md and guided.tex from the results so far; return the Markdown."""
+    """Write results.parquet and guided.md from the results so far; return the Markdown."""
     file = GuidedFile.model_validate_json((folder / SETTINGS).read_text(encoding="utf-8"))
     rows = read_guided(folder)
     write_frame(rows, folder / "results.parquet")
     tables = guided_tables(rows, file)
     arms = [f"`{arm}`: {content.meaning}" for arm, content in file.arms.items()]
-    write_atomically(folder / "guided.tex", "\n".join(table.latex() for table in tables) or "% nothing yet\n")
     page = folder / "guided.md"
     text = "\n".join([*(table.markdown() for table in tables), *arms]) if tables else "Nothing has ended yet."
     write_atomically(page, text + "\n")

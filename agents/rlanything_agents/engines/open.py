@@ -61,7 +61,7 @@ def open_engine(
         from rlanything_agents.engines.vllm import VLLMGenerator
 
         return VLLMGenerator(model, tokenizer, config, folder / role, context)
-    server = config.server(role) if config.kind == "vllm_server" else None
+    server = config.server(role)
     if server is not None:
         from rlanything_agents.engines.vllm_server import VLLMServerGenerator
 
@@ -84,7 +84,7 @@ def open_served(
         MissingExtra: The package openai is not installed.
         MissingKey: The environment variable of the key holds characters that no key has.
     """
-    server = config.server(role) if config.kind == "vllm_server" else None
+    server = config.server(role)
     if server is None:
         return None
     from rlanything_agents.engines.vllm_client import ServedGenerator
