@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.manifest import damage
 from rlanything_agents.runs.stored.episodes import read_episodes
@@ -83,10 +87,6 @@ def _object(path: Path) -> dict[str, Any] | str:
 
 
 def _config(config: dict[str, Any] | str) -> Iterator[Finding]:
-    from pydantic import ValidationError
-
-    from rlanything_agents.config import RunConfig
-
     if isinstance(config, str):
         yield Finding("config.json", False, config, "restore it from a copy, or begin again with --restart")
         return
@@ -260,7 +260,6 @@ def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
 def _compared(topic: str, samples: list[Any], weights: Path) -> Finding:
     from transformers import AutoConfig
 
-    from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO
     from rlanything_agents.models.pretrained import model_class
     from rlanything_agents.training.audit import rescored
 
