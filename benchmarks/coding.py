@@ -33,6 +33,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+import psutil
+
 from rlanything_verifiers.coding import Job, Language, Sandbox, judge_many
 from rlanything_verifiers.coding.sandbox import available_tiers
 from rlanything_verifiers.coding.sandbox.compiled import EXECUTABLES
@@ -263,34 +265,27 @@ def _right(command: Sequence[str], test: tuple[str, str]) -> bool:
     return done.stdout.split() == test[1].split()
 
 
+def _in_threads(at_once: int, passes: Callable[[str, Tests], bool]) -> Side:
+    """Judges `at_once` programs in parallel."""
+
+    def side(programs: Sequence[str], tests: Tests) -> int:
+        with ThreadPoolExecutor(at_once) as threads:
+            return sum(threads.map(lambda program: passes(program, tests), programs))
+
+    return side
+
+
 def compiled(at_once: int) -> Side:
     """A call of g++ for each program and a process for each test, `at_once` programs in parallel."""
 
     def one(program: str, tests: Tests) -> bool:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "main")
-            command = [
-                "g++",
-                "-O2",
-                "-std=gnu++20",
-                "-w",
-                "-pipe",
-                "-static",
-                "-pthread",
-                "-x",
-                "c++",
-                "-",
-                "-o",
-                str(path),
-            ]
-            subprocess.run(command, input=program, text=True, check=True)
+            flags = ["-O2", "-std=gnu++20", "-w", "-pipe", "-static", "-pthread", "-x", "c++", "-", "-o"]
+            subprocess.run(["g++", *flags, str(path)], input=program, text=True, check=True)
             return all(_right([str(path)], test) for test in tests)
 
-    def side(programs: Sequence[str], tests: Tests) -> int:
-        with ThreadPoolExecutor(at_once) as threads:
-            return sum(threads.map(lambda program: one(program, tests), programs))
-
-    return side
+    return _in_threads(at_once, one)
 
 
 def _as_function(program: str) -> str:
@@ -328,11 +323,7 @@ def test_runner(at_once: int) -> Side:
             process.join(60)
             return list(results) == [True] * len(tests)
 
-    def side(programs: Sequence[str], tests: Tests) -> int:
-        with ThreadPoolExecutor(at_once) as threads:
-            return sum(threads.map(lambda program: one(program, tests), programs))
-
-    return side
+    return _in_threads(at_once, one)
 
 
 def fresh_interpreter(at_once: int, *flags: str) -> Side:
@@ -350,17 +341,13 @@ def fresh_interpreter(at_once: int, *flags: str) -> Side:
 
 def processor_seconds() -> float:
     """Processor time of this process and all its descendants, the ended ones included; Linux only."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
-            fields = stat.read_text().rpartition(")")[2].split()
-            pid = int(stat.parent.name)
-            parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
-    ours = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return sum(ticks.get(pid, 0) for pid in ours) / os.sysconf("SC_CLK_TCK")
+    seconds = 0.0
+    this = psutil.Process()
+    for process in (this, *this.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
+            times = process.cpu_times()
+            seconds += times.user + times.system + times.children_user + times.children_system
+    return seconds
 
 
 def measure(

@@ -6,7 +6,7 @@ The environments play random commands turn about in one run, so that a busy mach
     with      the wrapper: a random agent fails, so about every group of 8 episodes asks for a rewrite
     slow      the same with a rewriter that takes a second: no reset may wait for it
 
-    python benchmarks/curriculum.py [--blocks 400] [--steps 50] [--think 0.2] [--json]
+    python benchmarks/curriculum.py [--blocks 400] [--steps 50] [--think 0.2]
 
 The agent takes --think milliseconds for a command (a language model takes some hundred times as long); in that time
 the threads of the rewriter have the interpreter. With --think 0 the scripted rewriter competes with the agent for it.
@@ -16,7 +16,6 @@ long as half a second.
 """
 
 import argparse
-import json
 import sys
 import time
 from collections import defaultdict
@@ -71,7 +70,6 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=400, help="episodes of each kind")
     parser.add_argument("--steps", type=int, default=50, help="steps in an episode")
     parser.add_argument("--think", type=float, default=0.2, help="milliseconds that the agent takes for a command")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     args = parser.parse_args()
 
     adaptive = AdaptiveDifficulty(gym.make(ENV_ID, max_episode_steps=args.steps), pool_size=16)
@@ -105,24 +103,21 @@ def main() -> None:
     if table["slow"]["reset"]["max"] > WAIT_LIMIT_S * 1e6:
         missed.append("slow: a reset waited for the rewriter")
     counts = {kind: kinds[kind].get_wrapper_attr("pool").counts() for kind in ("with", "slow")}
-    if args.json:
-        print(json.dumps({"microseconds": table, "overhead": over, "missed": missed}, indent=1))
-    else:
-        print(f"{ENV_ID}, {args.blocks} episodes of at most {args.steps} steps each; microseconds")
+    print(f"{ENV_ID}, {args.blocks} episodes of at most {args.steps} steps each; microseconds")
+    print(
+        f"{'':9}"
+        + "".join(f"{what + ' ' + how:>14}" for what in ("step", "reset") for how in ("median", "mean", "max"))
+    )
+    for kind, row in table.items():
+        print(f"{kind:9}" + "".join(f"{row[what][how]:14.1f}" for what in row for how in row[what]))
+    for kind, cost in over.items():
         print(
-            f"{'':9}"
-            + "".join(f"{what + ' ' + how:>14}" for what in ("step", "reset") for how in ("median", "mean", "max"))
+            f"{kind}: {cost['step']:+.1f} us a step, {cost['reset']:+.1f} us a reset; "
+            f"{counts[kind]['proposed']} rewrites proposed, {counts[kind]['rejected']} rejected, "
+            f"{counts[kind]['accepted']} accepted"
         )
-        for kind, row in table.items():
-            print(f"{kind:9}" + "".join(f"{row[what][how]:14.1f}" for what in row for how in row[what]))
-        for kind, cost in over.items():
-            print(
-                f"{kind}: {cost['step']:+.1f} us a step, {cost['reset']:+.1f} us a reset; "
-                f"{counts[kind]['proposed']} rewrites proposed, {counts[kind]['rejected']} rejected, "
-                f"{counts[kind]['accepted']} accepted"
-            )
-        for line in missed:
-            print(f"MISSED {line}")
+    for line in missed:
+        print(f"MISSED {line}")
     slow.close()
     adaptive.close()
     sys.exit(bool(missed))

@@ -21,12 +21,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import gymnasium as gym
 import openpyxl
+import psutil
 
 import rlanything_envs  # noqa: F401 (registers the environments)
 from rlanything_envs.osworld.desktop import make_desktop
@@ -177,20 +177,11 @@ def side_by_side(backend: str, count: int, looks: int, sheets: bool = True) -> T
 
 def proportional_megabytes() -> float:
     """Proportional set size of all processes below this one: memory shared by several counts in parts."""
-    parents = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    kilobytes = 0
-    for process in parents:
-        above = process
-        while (above := parents.get(above, 0)) not in (0, os.getpid()):
-            continue
-        if above:
-            with contextlib.suppress(OSError):
-                lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-                kilobytes += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-    return kilobytes / 1024
+    total = 0
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            total += process.memory_full_info().pss
+    return total / 2**20
 
 
 def opened(path: str, content: bytes) -> list[dict[str, Any]]:

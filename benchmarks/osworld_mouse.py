@@ -2,7 +2,7 @@
 
 Each clicks only what is named in a line of ``accessibility_text`` at that moment; what is not in the text cannot be
 clicked. So a full score shows both: the kind can be solved as a person would, and nothing that it needs is on the
-screen alone. ``python -m benchmarks.osworld tasks`` prints the scores.
+screen alone. ``python -m benchmarks.osworld_tasks`` prints the scores.
 """
 
 import re
@@ -54,10 +54,6 @@ class Hands:
         """The lines of the text that begin so."""
         return [line for line in self.text.splitlines() if line.startswith(start)]
 
-    def lines_with(self, part: str) -> list[str]:
-        """The lines of the text that contain something."""
-        return [line for line in self.text.splitlines() if part in line]
-
     def place(self, start: str, number: int = 0) -> str:
         """Where the first line that begins so says that its element is, or another one of them.
 
@@ -107,9 +103,9 @@ class Hands:
         self.write(text)
 
 
-def easiest(kind: str, seed: int = 1) -> Task:
+def easiest(kind: str) -> Task:
     """The easiest task of a kind."""
-    return generate(seed, "valid_unseen" if kind in HELD_OUT else "train", kinds=kind, difficulty=0.0)
+    return generate(1, "valid_unseen" if kind in HELD_OUT else "train", kinds=kind, difficulty=0.0)
 
 
 def solve(env: OSWorldEnv, kind: str, task: Task) -> float:
@@ -249,7 +245,7 @@ def _rename_files(hands: Hands) -> None:
 
 def _sheet_cells(hands: Hands) -> None:
     item, amount = re.findall(r"amount of (\w+) to ([0-9]+)", hands.goal)[0]
-    row = hands.lines_with(f'"{item}"')[0].partition('"A')[2].partition('"')[0]
+    row = next(line for line in hands.text.splitlines() if f'"{item}"' in line).partition('"A')[2].partition('"')[0]
     hands.click(f'table-cell "B{row}"')
     hands.write(f"{amount}\n")
     _save(hands)

@@ -49,9 +49,9 @@ class ImageProcessor(Qwen3VLProcessor):
         ProcessorMixin.__init__(self, image_processor, tokenizer, chat_template=chat_template)
 
 
-def random_qwen3_vl(folder: Path, seed: int = 0) -> tuple[Qwen3VLForConditionalGeneration, ImageProcessor]:
+def random_qwen3_vl(folder: Path) -> tuple[Qwen3VLForConditionalGeneration, ImageProcessor]:
     """A Qwen3-VL of two layers with random weights, over bytes, and its processor."""
-    make_seeing_model(folder, SmallConfig(hidden_size=64, layers=2), seed)
+    make_seeing_model(folder, SmallConfig(hidden_size=64, layers=2), seed=0)
     tokenizer: PreTrainedTokenizerFast = AutoTokenizer.from_pretrained(folder)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
     tokenizer.eos_token, tokenizer.chat_template = "<|im_end|>", qwen3_vl_chat_template

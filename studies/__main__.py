@@ -138,9 +138,10 @@ def guided(
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
     with plain_errors("studies"):
-        from studies.guided import load_guided, run_guided, with_checkpoint, with_service
+        from studies.guided import GuidedFile, run_guided, with_checkpoint, with_service
+        from studies.plan import load_file
 
-        content = load_guided(file)
+        content = load_file(file, GuidedFile)
         if llm_url is None and llm_model is not None:
             content = with_checkpoint(content, llm_model)
         elif (service := _service(llm_url, llm_model, llm_key_env)) is not None:
@@ -196,11 +197,11 @@ def _arms(
     workers: int,
 ) -> None:
     """Run the arms of a study file; does not return."""
-    from studies.plan import load_study, make_plan
+    from studies.plan import StudyFile, load_file, make_plan
 
     with plain_errors("studies"):
         plan = make_plan(
-            load_study(file),
+            load_file(file, StudyFile),
             regimes=_names(regimes),
             arms=_names(arms),
             seeds=seeds,
@@ -216,10 +217,11 @@ def _arms(
 def _on_judges(kind: Literal["align", "search"], file: Path, folder: Path, **options: Any) -> None:
     with plain_errors("studies"):
         from studies.alignment import write_alignment
-        from studies.judge_study import load_judge_file, run_on_judges
+        from studies.judge_study import JudgeFile, run_on_judges
+        from studies.plan import load_file
         from studies.search import write_search
 
-        content, write = load_judge_file(file), write_alignment if kind == "align" else write_search
+        content, write = load_file(file, JudgeFile), write_alignment if kind == "align" else write_search
         failed = _interruptible(
             folder, lambda: run_on_judges(content, kind, folder, write, command=_command(), **options)
         )

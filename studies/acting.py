@@ -142,19 +142,18 @@ def _inputs(eyes: Eyes, ids: torch.Tensor, prompts: Sequence[SeenPrompt]) -> dic
     }
 
 
-def measure(folder: Path, train: Sequence[Screen], unseen: Sequence[Screen], *, seed: int = 0) -> dict[str, int]:
+def measure(folder: Path, train: Sequence[Screen], unseen: Sequence[Screen]) -> dict[str, int]:
     """How often the most probable answer clicks first on what a task names: one name of each unseen screen.
 
     Args:
         folder: Folder of a study, after `act`.
         train: The screens of the training.
         unseen: Screens of other tasks.
-        seed: Seed of the names.
 
     Returns:
         Numbers of screens, of answers that click at all, of hits, and of hits by the most frequent answer.
     """
-    eyes, renderer, rng = Eyes(folder / "policy"), renderer_of(folder / "policy"), np.random.default_rng(seed)
+    eyes, renderer, rng = Eyes(folder / "policy"), renderer_of(folder / "policy"), np.random.default_rng(0)
     eyes.model.eval()
     manual = _manual(train)
     asked: list[tuple[Screen, str, Point | None]] = []

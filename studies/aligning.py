@@ -23,7 +23,7 @@ from rlanything_agents.runs.parts import RunParts
 from rlanything_agents.runs.progress import Reporter
 from rlanything_agents.training.plain import PlainTrainer
 from rlanything_agents.training.samples import trajectory_samples
-from studies.gradients import Sketch, directions
+from studies.gradients import BUCKETS, Sketch, directions
 from studies.jobs import weights_of
 from studies.judge_study import TRAINED, WARM, AlignmentSettings, note_progress
 from studies.judges import Judge, Votes, model_judge, true_judge
@@ -128,7 +128,7 @@ class _Block:
         """An unbiased estimate of the gradient of success, from outcomes alone."""
         groups, episodes = self._played(number)
         found = success_factors(groups)
-        gradient = torch.zeros(self.sketch.buckets)
+        gradient = torch.zeros(BUCKETS)
         for (g, t), trajectory in episodes.items():
             if found[g][t].any():
                 gradient += self._gradients(trajectory, found[g][t][None])[0]
@@ -143,7 +143,7 @@ class _Block:
         for size in settings.sizes:
             batches = cut(len(groups), settings.episodes, size, settings.batch)
             weights[size] = [[_by_episode(kind, batch, groups) for batch in batches] for kind in kinds]
-            found[size] = torch.zeros(len(kinds), len(batches), self.sketch.buckets)
+            found[size] = torch.zeros(len(kinds), len(batches), BUCKETS)
         for place, trajectory in episodes.items():
             steps = self._gradients(trajectory, np.eye(len(trajectory.steps)))
             for size, by_kind in weights.items():

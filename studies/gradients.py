@@ -33,20 +33,17 @@ class Sketch:
 
     Args:
         weights: Length of a gradient.
-        seed: Seed of the signs.
-        buckets: Length of a sketch.
     """
 
-    def __init__(self, weights: int, seed: int = 0, buckets: int = BUCKETS) -> None:
-        rng = torch.Generator().manual_seed(seed)
-        self.buckets = buckets
+    def __init__(self, weights: int) -> None:
+        rng = torch.Generator().manual_seed(0)
         self.signs = torch.randint(0, 2, (weights,), generator=rng, dtype=torch.float32) * 2 - 1
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        """Sketches of gradients, shape (rows, weights), as shape (rows, buckets)."""
+        """Sketches of gradients, shape (rows, weights), as shape (rows, BUCKETS)."""
         signed = rows * self.signs
-        whole = signed.shape[1] // self.buckets * self.buckets
-        sums = signed[:, :whole].reshape(len(rows), -1, self.buckets).sum(1)
+        whole = signed.shape[1] // BUCKETS * BUCKETS
+        sums = signed[:, :whole].reshape(len(rows), -1, BUCKETS).sum(1)
         sums[:, : signed.shape[1] - whole] += signed[:, whole:]
         return sums
 

@@ -16,7 +16,7 @@ from rlanything_agents.config import LLMConfig
 from rlanything_agents.runs.folder import write_atomically
 from studies.guiding import PROPOSAL, STAGE_NAMES, GuidedArm, Guiding
 from studies.jobs import Job, Key, Progress
-from studies.plan import Name, StudyError, load_file
+from studies.plan import Name, StudyError
 from studies.report import write_frame
 from studies.statistics import Estimate, estimate, paired_difference, points
 from studies.study import run_board
@@ -25,7 +25,6 @@ from studies.tables import Table, interval_note
 __all__ = [
     "GuidedFile",
     "guided_tables",
-    "load_guided",
     "read_guided",
     "run_guided",
     "with_checkpoint",
@@ -55,15 +54,6 @@ class GuidedFile(BaseModel):
     def asks_a_model(self) -> bool:
         """Whether in any arm a language model rewrites."""
         return any(arm.rewriter == "llm" for arm in self.arms.values())
-
-
-def load_guided(path: Path) -> GuidedFile:
-    """Read a guided file.
-
-    Raises:
-        StudyError: It is missing, not YAML, or a key or value is not allowed.
-    """
-    return load_file(path, GuidedFile)
 
 
 def with_service(file: GuidedFile, service: LLMConfig) -> GuidedFile:
@@ -257,20 +247,17 @@ def _blamed(rows: pd.DataFrame) -> str:
 
 def _written(rows: pd.DataFrame) -> str:
     """Summaries that a model wrote, of all; the others were refused."""
-    counts: Counter[str] = Counter()
-    for found in rows.summaries:
-        counts.update(found)
+    counts: Counter[str] = Counter(how for found in rows.summaries for how in found)
     return f"{counts['written']} of {counts.total()}" if counts else "–"
 
 
 def write_guided(folder: Path) -> Path:
-    """Write results.parquet, guided.md and guided.tex from the results so far; return the Markdown."""
+    """Write results.parquet and guided.md from the results so far; return the Markdown."""
     file = GuidedFile.model_validate_json((folder / SETTINGS).read_text(encoding="utf-8"))
     rows = read_guided(folder)
     write_frame(rows, folder / "results.parquet")
     tables = guided_tables(rows, file)
     arms = [f"`{arm}`: {content.meaning}" for arm, content in file.arms.items()]
-    write_atomically(folder / "guided.tex", "\n".join(table.latex() for table in tables) or "% nothing yet\n")
     page = folder / "guided.md"
     text = "\n".join([*(table.markdown() for table in tables), *arms]) if tables else "Nothing has ended yet."
     write_atomically(page, text + "\n")

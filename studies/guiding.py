@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from rlanything_agents.config import CheckpointConfig, CurriculumConfig
@@ -201,7 +200,7 @@ class _Expert:
         if self._model is not None:
             return self._model.judge(episodes, seed_of(self.seed, "judge", number))
         labels = get_step_supervision(DOMAIN).heuristic_labels
-        return [label_votes([label.score for label in labels(episode)], 1) for episode in episodes]
+        return [label_votes([label.score for label in labels(episode)]) for episode in episodes]
 
 
 @dataclass
@@ -374,7 +373,7 @@ class _Following:
             votes = partial(_true_votes, assignment.task, episodes)
         group = JudgedGroup(assignment, episodes, votes())
         if self.arm.critique == "flipped":
-            group = group.flipped(np.random.default_rng(0), 1.0)
+            group = group.flipped()
         if self.arm.critique not in ("reasons", "other") or not isinstance(self.rewriter, LLMRewriter):
             return read + task_critique(group.judged_episodes()).text
         summariser = LLMSummariser(self.rewriter.generator, name=self.rewriter.name, params=SUMMARY)
@@ -385,7 +384,7 @@ class _Following:
 
 def _true_votes(task: Task, episodes: Sequence[Trajectory]) -> Votes:
     labels = get_step_supervision(DOMAIN).true_labels
-    return [label_votes(labels(task.payload, episode) or [], 1) for episode in episodes]
+    return [label_votes(labels(task.payload, episode) or []) for episode in episodes]
 
 
 def _blaming(stage: Stage) -> str:

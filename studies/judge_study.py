@@ -16,7 +16,7 @@ from rich.console import Console
 
 from rlanything_agents.runs.folder import RunFolder, write_atomically
 from studies.jobs import Job, Key, Progress, has_ended, run_path, training_jobs
-from studies.plan import BEFORE, Plan, StudyError, StudyFile, load_file, make_plan
+from studies.plan import BEFORE, Plan, StudyError, StudyFile, make_plan
 from studies.study import run_board, run_study
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "JudgeFile",
     "Kind",
     "SearchSettings",
-    "load_judge_file",
     "note_progress",
     "run_on_judges",
     "stored_progress",
@@ -78,15 +77,6 @@ class JudgeFile(_Settings):
     """Makes the warm start, and, as its one trained arm, the trained judge."""
     alignment: AlignmentSettings = AlignmentSettings()
     search: SearchSettings = SearchSettings()
-
-
-def load_judge_file(path: Path) -> JudgeFile:
-    """Read a judge file.
-
-    Raises:
-        StudyError: It is missing, not YAML, or a key or value is not allowed.
-    """
-    return load_file(path, JudgeFile)
 
 
 def run_on_judges(

@@ -55,13 +55,8 @@ def model_judge(parts: RunParts, run: Path, votes: int) -> Judge:
 
     def judge(shown: Sequence[Trajectory], seed: int) -> Votes:
         parts.learners.judge.load_weights(weights)
-        prompts = [prompt for trajectory in shown for prompt in reward_model.queries(trajectory)]
-        if not prompts:
-            return [np.zeros((0, votes)) for _ in shown]
-        params = reward_model.params(votes=votes, seed=seed, temperature=parts.config.judge.temperature)
-        answers = reward_model.generator.generate(list(prompts), params)
-        steps = iter(reward_model.votes(list(zip(prompts, answers, strict=True))))
-        return [score_matrix([next(steps) for _ in trajectory.steps]) for trajectory in shown]
+        judged = reward_model.judge(shown, votes=votes, seed=seed, temperature=parts.config.judge.temperature)
+        return [score_matrix(steps) for steps in judged]
 
     return judge
 

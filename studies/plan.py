@@ -18,12 +18,12 @@ from rlanything_agents.config.load import apply_override, explain
 from rlanything_agents.feedback import FeedbackConfig
 from rlanything_verifiers.plain_yaml import YamlError, read_yaml
 
-__all__ = ["BEFORE", "Arm", "Plan", "Regime", "StudyError", "StudyFile", "load_file", "load_study", "make_plan"]
+__all__ = ["BEFORE", "Arm", "Plan", "Regime", "StudyError", "StudyFile", "load_file", "make_plan"]
 
 BEFORE = "before"
 """The arm that is not trained: the shared warm start of a regime and a seed."""
 
-FIXED = ("name", "seed", "threads", "domain", "policy", "reward_model", "warm_start", "rollout", "evaluation")
+FIXED = ("seed", "threads", "domain", "policy", "reward_model", "warm_start", "rollout", "evaluation")
 """Sections that every arm of a regime has in common: they decide the warm start and the panels that arms share."""
 
 File = TypeVar("File", bound=BaseModel)
@@ -95,11 +95,6 @@ class StudyFile(_Part):
 def _check_names(key: str, names: Sequence[str], known: set[str]) -> None:
     if unknown := [name for name in names if name not in known]:
         raise ValueError(f"{key}: there is no {', '.join(unknown)}; there are {', '.join(sorted(known))}")
-
-
-def load_study(path: Path) -> StudyFile:
-    """Read a study file; see `load_file`."""
-    return load_file(path, StudyFile)
 
 
 def load_file(path: Path, content: type[File]) -> File:
@@ -220,7 +215,7 @@ def _merge(tree: dict[str, Any], layer: Mapping[str, Any]) -> None:
 
 def _check_shared(regime: str, arm: str, warm: RunConfig, config: RunConfig) -> None:
     for key in FIXED:
-        if key != "name" and getattr(warm, key) != getattr(config, key):
+        if getattr(warm, key) != getattr(config, key):
             raise StudyError(
                 f"variants.{arm}.config changes `{key}` in regime {regime}: the arms of a seed share their warm start "
                 f"and panels, so `{key}` belongs to the regime or the study"

@@ -16,17 +16,17 @@ from studies.plan import BEFORE
 __all__ = ["CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
 
 JUDGE = (
-    *(
-        "process",
-        "process_balanced",
-        "likeliest",
-        "outcome",
-        "outcome_balanced",
-        "outcome_auc",
-        "mid_auc",
-        "calibration",
-    ),
-    *("unparsable", "ut", "detect"),
+    "process",
+    "process_balanced",
+    "likeliest",
+    "outcome",
+    "outcome_balanced",
+    "outcome_auc",
+    "mid_auc",
+    "calibration",
+    "unparsable",
+    "ut",
+    "detect",
 )
 """Shares of the judge on the fixed trajectories of the warm start; of a writer of unit tests ``ut`` and ``detect``."""
 LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds")

@@ -40,6 +40,8 @@ KINDS = (*SOLVED, "edit_text", "edit_config")
 """Kinds of tasks whose programs start in seconds: the file manager and the text editor."""
 PARTS = {"train": ("train", 1), "held-out": ("valid_seen", 2)}
 """Split and look number of the tasks of each part."""
+DESKTOPS = 2
+"""Desktops in parallel."""
 
 _TURNS = 12
 """Turns in a task: those of its solution, and random clicks."""
@@ -90,13 +92,12 @@ class Screen:
     answer: str
 
 
-def collect(folder: Path, tasks: int, *, desktops: int = 2, note: Callable[[str], None] = print) -> None:
+def collect(folder: Path, tasks: int, *, note: Callable[[str], None] = print) -> None:
     """Play tasks and store their screens; those that are there already are not played again.
 
     Args:
         folder: Destination, a file a task.
         tasks: Number of tasks: three of four are of the training part.
-        desktops: Number of desktops in parallel.
         note: Receives a line for each task.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +114,7 @@ def collect(folder: Path, tasks: int, *, desktops: int = 2, note: Callable[[str]
             done = sum(_file(folder, part, number).exists() for number, part in wanted)
             note(f"{file.stem}: {len(found)} screens; {done}/{tasks} tasks, {time.monotonic() - begin:.0f} s")
 
-    with ThreadPoolExecutor(desktops) as pool:
+    with ThreadPoolExecutor(DESKTOPS) as pool:
         list(pool.map(play, left))
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 from rich.console import Console
 
-from rlanything_agents.runs.folder import write_atomically
+from rlanything_agents.runs.folder import differences, write_atomically
 from rlanything_agents.runs.summary import installed_versions
 from studies.jobs import Job, Progress, training_jobs, training_progress
 from studies.plan import BEFORE, Plan, StudyError
@@ -95,7 +94,7 @@ def _prepare(plan: Plan, folder: Path, command: str, console: Console) -> None:
         (settings / regime).mkdir(parents=True, exist_ok=True)
         for arm, config in by_arm.items():
             path, new = settings / regime / f"{arm}.yaml", config.model_dump(mode="json")
-            changed = sorted(_differences(yaml.safe_load(path.read_text()), new)) if path.exists() else []
+            changed = sorted(differences(yaml.safe_load(path.read_text()), new)) if path.exists() else []
             if path.exists() and arm in old and old[arm].get("votes") != plan.study.variants[arm].votes:
                 changed.append("votes")
             if changed:
@@ -119,13 +118,6 @@ def _note_versions(folder: Path, console: Console) -> None:
     if changed := sorted(name for name in new if old.get(name) != new[name]):
         console.print(f"{folder} was begun with other versions ({', '.join(changed)}): its runs are not all alike")
     write_atomically(path, json.dumps(new, indent=2) + "\n")
-
-
-def _differences(old: Any, new: Any, prefix: str = "") -> set[str]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        keys = old.keys() | new.keys()
-        return set().union(*(_differences(old.get(k), new.get(k), f"{prefix}.{k}" if prefix else k) for k in keys))
-    return set() if old == new else {prefix}
 
 
 def _outcome(job: Job) -> str:

@@ -1,4 +1,4 @@
-"""The tables of a study: arms by measurement, and differences between arms; as Markdown and LaTeX."""
+"""The tables of a study: arms by measurement, and differences between arms; as Markdown."""
 
 from __future__ import annotations
 
@@ -66,26 +66,6 @@ class Table:
         """As GitHub Markdown."""
         lines = [f"### {self.title}", "", *map(_pipes, (self.header, ["---"] + ["---:"] * (len(self.header) - 1)))]
         return "\n".join([*lines, *map(_pipes, self.rows), "", self.note, ""])
-
-    def latex(self) -> str:
-        """As a LaTeX table (package booktabs)."""
-        columns = "l" + "r" * (len(self.header) - 1)
-        body = [" & ".join(map(_tex, row)) + r" \\" for row in self.rows]
-        return "\n".join(
-            [
-                r"\begin{table}",
-                rf"\caption{{{_tex(self.title)}. {_tex(self.note)}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                " & ".join(map(_tex, self.header)) + r" \\",
-                r"\midrule",
-                *body,
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\end{table}",
-                "",
-            ]
-        )
 
 
 def measures_of(panels: Sequence[str]) -> list[Measure]:
@@ -211,13 +191,6 @@ def interval_note(what: str, seeds: Sequence[int]) -> str:
 
 def _pipes(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-_TEX = {"\\": r"\textbackslash{}", "−": "$-$", "–": "--", **{c: f"\\{c}" for c in "&%$#_{}"}, "~": r"\textasciitilde{}"}
-
-
-def _tex(text: str) -> str:
-    return "".join(_TEX.get(character, character) for character in text)
 
 
 def iter_tables(results: pd.DataFrame, study: StudyFile, regime: str, measures: Sequence[Measure]) -> Iterator[Table]:

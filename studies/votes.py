@@ -51,5 +51,5 @@ class TrueVotes(Hook):
         if found is None:
             raise StudyError(f"votes {self._source!r}: the domain {task.domain} has no such truth; leave the key out")
         if self._source == "oracle":
-            return label_votes(found, 1)
-        return label_votes(potential_votes(found, self._gamma).ravel().tolist(), 1)
+            return label_votes(found)
+        return label_votes(potential_votes(found, self._gamma).ravel().tolist())

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from studies.jobs import Job, run_path
-from studies.plan import BEFORE, Plan, StudyFile, load_study, make_plan
+from studies.plan import BEFORE, Plan, StudyFile, load_file, make_plan
 from studies.runner import Board, Entry, State
 from studies.worker import do_work
 
@@ -51,7 +51,7 @@ def micro_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def micro(micro_file: Path) -> StudyFile:
-    return load_study(micro_file)
+    return load_file(micro_file, StudyFile)
 
 
 def evaluation(rates: Sequence[float], judge: dict[str, Any]) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from rlanything_envs.views import make_env
 from rlanything_task_pools.alfworld import DOMAIN
 from studies.__main__ import app
 from studies.expert_episodes import played
-from studies.guided import guided_tables, load_guided, with_service
+from studies.guided import GuidedFile, guided_tables, with_service
 from studies.guiding import ClumsyExpert, GuidedArm, Guiding, _Expert, _failed, _Following, guide
+from studies.plan import load_file
 from studies.worker import do_work
 
 WORDS = ("basin", "lantern")
@@ -57,10 +58,10 @@ def test_a_clumsy_expert_is_clumsy_in_one_stage() -> None:
 
 
 def test_the_files_of_the_repository_are_whole(tmp_path: Path) -> None:
-    file = load_guided(CONFIGS / "guided.yaml")
+    file = load_file(CONFIGS / "guided.yaml", GuidedFile)
     assert set(file.arms) == {"blind", "random", "search", "judge", "truth", "flipped", "weakness"}
     llm = CONFIGS / "guided-llm.yaml"
-    asked = with_service(load_guided(llm), LLMConfig(base_url="http://localhost:1/v1", model="m"))
+    asked = with_service(load_file(llm, GuidedFile), LLMConfig(base_url="http://localhost:1/v1", model="m"))
     assert asked.asks_a_model
     assert asked.settings.curriculum.llm is not None
     assert asked.settings.curriculum.llm.attempts == 1
@@ -155,7 +156,7 @@ def test_the_command_goes_on_and_reports(tmp_path: Path) -> None:
     assert "there is no policy; there are expert, clumsy" in refused.output
     place = folder / "runs" / "clumsy" / "seed-0"
     place.mkdir(parents=True)
-    arms = {name: arm.model_dump() for name, arm in load_guided(file).arms.items()}
+    arms = {name: arm.model_dump() for name, arm in load_file(file, GuidedFile).arms.items()}
     do_work({"kind": "guided", "folder": place, "settings": SETTINGS, "arms": arms, "player": "clumsy", "seed": 0})
     slots = json.loads((place / "slots.json").read_text())
     assert {stage for slot in slots["weakness"] for stage in slot["blamed"]} == {"fetch"}
@@ -187,7 +188,7 @@ def test_the_table_by_hand(tmp_path: Path) -> None:
             ("blind", 0, 120, True, 2, 0), ("blind", 1, 280, True, 3, 1),
         )
     ]  # fmt: skip
-    (table,) = guided_tables(pd.DataFrame(rows), load_guided(file))
+    (table,) = guided_tables(pd.DataFrame(rows), load_file(file, GuidedFile))
     random, truth, blind = table.rows
     assert random[:5] == ("random", "12", "6", "25.0", "–")
     assert truth[:6] == ("truth", "12", "6", "50.0", "+25.0", "+30.0")

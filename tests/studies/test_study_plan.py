@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from studies.jobs import Key, training_jobs
-from studies.plan import BEFORE, StudyError, StudyFile, load_study, make_plan
+from studies.plan import BEFORE, StudyError, StudyFile, load_file, make_plan
 
 TABLE1 = Path(__file__).parents[2] / "configs" / "study" / "table1.yaml"
 
@@ -76,7 +76,7 @@ def test_mistakes_in_a_study_file_are_named(
     path = tmp_path / "wrong.yaml"
     path.write_text(yaml.safe_dump({**yaml.safe_load(micro_file.read_text()), **change}))
     with pytest.raises(StudyError) as error:
-        load_study(path)
+        load_file(path, StudyFile)
     assert said in str(error.value)
     assert str(path) in str(error.value)
 
@@ -107,15 +107,15 @@ def test_an_arm_may_not_change_what_arms_share(micro: StudyFile) -> None:
 
 def test_files_that_are_no_studies_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="no study file"):
-        load_study(tmp_path / "absent.yaml")
+        load_file(tmp_path / "absent.yaml", StudyFile)
     broken = tmp_path / "broken.yaml"
     broken.write_text("name: [")
     with pytest.raises(StudyError, match="not valid YAML"):
-        load_study(broken)
+        load_file(broken, StudyFile)
 
 
 def test_every_combination_of_table1_can_be_run() -> None:
-    study = load_study(TABLE1)
+    study = load_file(TABLE1, StudyFile)
     assert study.seeds == 8
     for quick in (False, True):
         plan = make_plan(study, regimes=list(study.regimes), arms=list(study.variants), quick=quick)
@@ -132,7 +132,7 @@ def test_every_combination_of_table1_can_be_run() -> None:
 
 @pytest.mark.parametrize("name", ["table1", "sparse"])
 def test_every_run_of_a_shipped_study_has_its_configuration(name: str) -> None:
-    study = load_study(TABLE1.with_name(f"{name}.yaml"))
+    study = load_file(TABLE1.with_name(f"{name}.yaml"), StudyFile)
     for quick in (False, True):
         plan = make_plan(study, regimes=list(study.regimes), arms=list(study.variants), seeds=1, quick=quick)
         runs = {

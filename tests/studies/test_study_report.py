@@ -96,11 +96,9 @@ def test_steps_of_the_ladder_come_first_and_pairs_once(micro: StudyFile) -> None
     assert compared(micro, ["before", "full"]) == [("full", "before")]
 
 
-def test_tables_are_safe_in_markdown_and_latex() -> None:
+def test_tables_are_safe_in_markdown() -> None:
     table = Table("50 % of a_b", "x & y", ("arm", "n|m"), (("a_b − c", "1 | 2"),))
     assert "| a_b − c | 1 \\| 2 |" in table.markdown()
-    assert r"\caption{50 \% of a\_b. x \& y}" in table.latex()
-    assert r"a\_b $-$ c & 1 | 2 \\" in table.latex()
 
 
 def test_curves_meet_where_all_were_measured() -> None:

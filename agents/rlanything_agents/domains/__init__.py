@@ -7,3 +7,23 @@ episodes come in; demonstrations, labels, prompts and reviewers go out. Nothing 
 - `cheats`: agents that must fail every task, for audits.
 - `alfworld/`, `coding/`, `osworld/`: one folder per domain.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["own_module"]
+
+
+def own_module(domain: str, name: str) -> ModuleType | None:
+    """Module of this name in the folder of a domain; None where it has none."""
+    place = f"{__name__}.{domain}.{name}"
+    if not domain.isidentifier():
+        return None
+    try:
+        return import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name not in (place, place.rpartition(".")[0]):
+            raise
+        return None

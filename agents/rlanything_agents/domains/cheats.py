@@ -10,10 +10,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from rlanything_agents.domains import own_module
 from rlanything_task_pools import Task
 
 if TYPE_CHECKING:
@@ -91,28 +91,16 @@ COMMON = (
 
 def cheats_of(domain: str) -> tuple[Cheat, ...]:
     """The cheating agents of a domain."""
-    module = _module(domain)
+    module = own_module(domain, "cheats")
     own: tuple[Cheat, ...] = () if module is None else module.CHEATS
     return tuple({cheat.name: cheat for cheat in (*COMMON, *own)}.values())
 
 
 def limit_of(task: Task) -> float:
     """Seconds that an answer may take on average, on a busy machine too."""
-    module = _module(task.domain)
+    module = own_module(task.domain, "cheats")
     return DEFAULT_LIMIT if module is None else float(module.limit(task))
 
 
 DEFAULT_LIMIT = 30.0
 """Seconds an answer, in a domain without a limit."""
-
-
-def _module(domain: str) -> ModuleType | None:
-    place = f"{__package__}.{domain}.cheats"
-    if not domain.isidentifier():
-        return None
-    try:
-        return import_module(place)
-    except ModuleNotFoundError as error:
-        if error.name not in (place, place.rpartition(".")[0]):
-            raise
-        return None

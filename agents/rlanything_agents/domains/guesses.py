@@ -7,8 +7,9 @@ name. In any other domain a guess is a random admissible command.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from rlanything_agents.domains import own_module
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,13 +25,8 @@ Guess = Callable[["Turn", "np.random.Generator"], str | None]
 
 def guess_of(domain: str) -> Guess:
     """Guess function of a domain; that of a domain without one chooses among the commands that an environment lists."""
-    place = f"{__package__}.{domain}.guess"
-    try:
-        found: Guess = import_module(place).guess
-    except ModuleNotFoundError as error:
-        if error.name not in (place, place.rpartition(".")[0]):
-            raise
-        return _command
+    module = own_module(domain, "guess")
+    found: Guess = _command if module is None else module.guess
     return found
 
 

@@ -7,8 +7,8 @@ name. The solution of any other domain is the task's proof, answer by answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 
+from rlanything_agents.domains import own_module
 from rlanything_task_pools import Task
 
 __all__ = ["Solution", "in_order", "solution_of"]
@@ -19,15 +19,9 @@ Solution = Callable[[Sequence[str]], str | None]
 
 def solution_of(task: Task) -> Solution:
     """The known solution of a task."""
-    place = f"{__package__}.{task.domain}.solution"
-    if not task.domain.isidentifier():
+    if (module := own_module(task.domain, "solution")) is None:
         return in_order(task.proof)
-    try:
-        found: Solution = import_module(place).solution(task)
-    except ModuleNotFoundError as error:
-        if error.name not in (place, place.rpartition(".")[0]):
-            raise
-        return in_order(task.proof)
+    found: Solution = module.solution(task)
     return found
 
 

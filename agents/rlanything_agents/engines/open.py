@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from transformers import PreTrainedTokenizerBase
 
 from rlanything_agents.config.engine import EngineConfig
 from rlanything_agents.engines.tinker import Adapter, TinkerGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
+from rlanything_agents.engines.vllm import VLLMGenerator
+from rlanything_agents.engines.vllm_client import ServedGenerator, ServedWeights
+from rlanything_agents.engines.vllm_server import VLLMServerGenerator
 from rlanything_agents.models.image_reader import ImageReader
 from rlanything_envs.llm.generator import TextGenerator
-
-if TYPE_CHECKING:
-    from rlanything_agents.engines.vllm_client import ServedGenerator, ServedWeights
 
 __all__ = ["Serving", "open_engine", "open_served"]
 
@@ -58,13 +58,9 @@ def open_engine(
     if isinstance(model, Adapter):
         return TinkerGenerator(model, tokenizer)
     if config.kind == "vllm":
-        from rlanything_agents.engines.vllm import VLLMGenerator
-
         return VLLMGenerator(model, tokenizer, config, folder / role, context)
-    server = config.server(role) if config.kind == "vllm_server" else None
+    server = config.server(role)
     if server is not None:
-        from rlanything_agents.engines.vllm_server import VLLMServerGenerator
-
         return VLLMServerGenerator(server, model, tokenizer, folder / role, sleeps=config.sleeps)
     return TransformersGenerator(model, tokenizer)
 
@@ -84,9 +80,7 @@ def open_served(
         MissingExtra: The package openai is not installed.
         MissingKey: The environment variable of the key holds characters that no key has.
     """
-    server = config.server(role) if config.kind == "vllm_server" else None
+    server = config.server(role)
     if server is None:
         return None
-    from rlanything_agents.engines.vllm_client import ServedGenerator
-
     return ServedGenerator(server, tokenizer, images)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rlanything_agents.config.feedback import Band
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
@@ -45,6 +47,11 @@ def standardise_by(values: Floats, labels: Indices) -> Floats:
 def flat(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
     """Concatenate all entries of some arrays into one array of shape (k,)."""
     return np.concatenate([a.ravel() for a in arrays]) if arrays else np.zeros(0)
+
+
+def inside(accuracy: float | None, band: Band | None) -> bool:
+    """Whether an accuracy is known and lies in a band; every known one does without a band."""
+    return accuracy is not None and (band is None or band[0] <= accuracy <= band[1])
 
 
 def mean_of(values: NDArray[np.generic]) -> float | None:

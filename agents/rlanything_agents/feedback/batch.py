@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlanything_agents.config.feedback import CRITIC, Band, FeedbackConfig
-from rlanything_agents.feedback.arrays import ZERO, FeedbackError, Floats
+from rlanything_agents.config.feedback import CRITIC, FeedbackConfig
+from rlanything_agents.feedback.arrays import ZERO, FeedbackError, Floats, inside
 from rlanything_agents.feedback.critic import Critic, evidence_of
 from rlanything_agents.feedback.forecast import brier_advantages
 from rlanything_agents.feedback.format import format_advantages
@@ -134,8 +134,8 @@ def votes_count(outcomes: Outcomes, config: FeedbackConfig) -> bool:
     accuracy = group_accuracy(np.array([np.nan if o is None else float(o) for o in outcomes]))
     taught = config.baseline == "pooled" and accuracy is not None
     silent = config.silent == "return" and accuracy == 0
-    policy = config.reads_votes and (taught or silent or _inside(accuracy, config.policy_band))
-    return policy or _inside(accuracy, config.judge_band)
+    policy = config.reads_votes and (taught or silent or inside(accuracy, config.policy_band))
+    return policy or inside(accuracy, config.judge_band)
 
 
 def _pooled(
@@ -181,7 +181,7 @@ def _group(
         gamma=config.gamma,
     )
     silent = config.silent == "return" and accuracy == 0 and pooled is None
-    kept = not silent and (_inside(accuracy, config.policy_band) if pooled is None else any(map(np.any, pooled)))
+    kept = not silent and (inside(accuracy, config.policy_band) if pooled is None else any(map(np.any, pooled)))
     if kept and pooled is not None:
         policy = pooled
     elif silent:
@@ -196,7 +196,7 @@ def _group(
         if config.teach_format and readable is not None:
             policy = format_advantages(readable, outcomes)
     policy_format = not (silent or kept) and any(a.any() for a in policy)
-    judge_kept = _inside(accuracy, config.judge_band)
+    judge_kept = inside(accuracy, config.judge_band)
     judge = [np.zeros_like(scores) for scores in votes]
     if judge_kept and sampled is not None:
         judge = [
@@ -247,7 +247,3 @@ def _checked(g: int, outcomes: Outcomes, votes: Sequence[ArrayLike]) -> tuple[Fl
         if np.isinf(s).any():
             raise FeedbackError(f"{place}: votes of trajectory {t}: every vote must be finite, or None (unparsable)")
     return signs, scores
-
-
-def _inside(accuracy: float | None, band: Band | None) -> bool:
-    return accuracy is not None and (band is None or band[0] <= accuracy <= band[1])

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rlanything_agents.config.feedback import Band, FeedbackConfig
-from rlanything_agents.feedback.arrays import FeedbackError, Floats, mean_of, standardise
+from rlanything_agents.config.feedback import FeedbackConfig
+from rlanything_agents.feedback.arrays import FeedbackError, Floats, inside, mean_of, standardise
 from rlanything_agents.feedback.format import format_advantages
 
 __all__ = [
@@ -135,7 +135,7 @@ def unit_test_feedback(
         if config.unparsable_reward is not None:
             test_rewards[~np.asarray(readable, dtype=bool) & ~np.isnan(test_rewards)] = config.unparsable_reward
     accuracy = mean_of(right[known])
-    policy_kept, judge_kept = _inside(accuracy, config.policy_band), _inside(accuracy, config.judge_band)
+    policy_kept, judge_kept = inside(accuracy, config.policy_band), inside(accuracy, config.judge_band)
     judge = _standardised(test_rewards) if judge_kept else np.zeros(len(test_rewards))
     formats = config.teach_format and accuracy is not None and not (judge_kept and accuracy)
     if formats and readable is not None:
@@ -244,7 +244,3 @@ def _standardised(rewards: Floats) -> Floats:
         values = rewards[known]
         advantages[known] = standardise(values, float(values.mean()), float(values.std()))
     return advantages
-
-
-def _inside(accuracy: float | None, band: Band | None) -> bool:
-    return accuracy is not None and (band is None or band[0] <= accuracy <= band[1])

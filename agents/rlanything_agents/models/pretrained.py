@@ -90,11 +90,9 @@ def load_template(config: CheckpointConfig) -> ChatTemplate:
     return template
 
 
-def load_model(
-    config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, seed: int, *, on_host: bool = False
-) -> PreTrainedModel | PeftModel:
+def load_model(config: CheckpointConfig, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel | PeftModel:
     """Load the model of a checkpoint, with fresh adapters if configured: `load_base`, then `with_adapters`."""
-    return with_adapters(load_base(config, tokenizer, on_host=on_host), config, seed)
+    return with_adapters(load_base(config, tokenizer), config, seed)
 
 
 def logits_of(model: PreTrainedModel, hidden: torch.Tensor) -> torch.Tensor:

@@ -8,7 +8,6 @@ of the digit.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.engines.choices import literal_encoder
 from rlanything_agents.feedback.forecast import BINS, mean_chance
 from rlanything_agents.models.template import ChatTemplate
-from rlanything_agents.reward_models.step_prompts import MAX_OPENING, MAX_WRITTEN, PLAIN, Judgement, quoted
+from rlanything_agents.reward_models.step_prompts import MAX_OPENING, MAX_WRITTEN, PLAIN, Judgement, boxes_of, quoted
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_envs.curriculum.prompting import plain, render
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Then
@@ -31,13 +30,11 @@ PROMPT = Path(__file__).parent / "prompts" / "forecast.j2"
 DIGITS = tuple(str(number) for number in range(len(BINS)))
 FULL, SHORT = Then((Prose(300), " \\boxed{", OneOf(DIGITS), "}")), OneOf(DIGITS)
 """Forms of an answer: a reason on one line and the digit in its box, or in short views the digit alone."""
-_BOX = re.compile(r"\\boxed\s{0,4}\{([^{}]{0,16})(\}?)")
 
 
 def read_bin(text: str) -> int | None:
     r"""Bin of an answer: the digit in its box, or the whole answer; None without one, or where boxes differ."""
-    answer = split_thought(text)[1]
-    boxes = {inside.strip() if closed else "" for inside, closed in _BOX.findall(answer)} or {answer.strip()}
+    boxes = boxes_of(text) or {split_thought(text)[1].strip()}
     digit = boxes.pop()
     return int(digit) if not boxes and digit in DIGITS else None
 

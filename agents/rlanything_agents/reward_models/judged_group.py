@@ -39,9 +39,9 @@ class JudgedGroup(RolloutGroup):
             for steps in self.votes
         ]
 
-    def flipped(self, rng: np.random.Generator, share: float) -> Self:
-        """The same group with a share of its single votes flipped."""
-        return replace(self, votes=[[_flipped(step, rng, share) for step in steps] for steps in self.votes])
+    def flipped(self) -> Self:
+        """The same group with the opposite sign of every vote."""
+        return replace(self, votes=[[_flipped(step) for step in steps] for steps in self.votes])
 
     def judged_episodes(self) -> list[JudgedEpisode]:
         """The episodes with their votes and the texts of these, as input of a critique; a forecast judges no step."""
@@ -94,12 +94,6 @@ def _reasons(judged: StepVotes) -> tuple[str, ...]:
     return tuple(vote.text[-MAX_REASON:] for vote in judged.votes if vote.token_ids)
 
 
-def _flipped(step: StepVotes, rng: np.random.Generator, share: float) -> StepVotes:
-    flips = rng.random(len(step.votes)) < share
-    if not flips.any():
-        return step
-    votes = [
-        replace(vote, score=-vote.score) if flip and vote.score is not None else vote
-        for vote, flip in zip(step.votes, flips, strict=True)
-    ]
+def _flipped(step: StepVotes) -> StepVotes:
+    votes = [vote if vote.score is None else replace(vote, score=-vote.score) for vote in step.votes]
     return replace(step, votes=tuple(votes))

@@ -6,7 +6,6 @@ Votes are sampled text: they can be wrong, they differ from one another, and the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,18 +13,16 @@ from typing import cast
 
 from rlanything_agents.feedback.forecast import BINS
 from rlanything_agents.reward_models.forecasts import ForecastPrompts
-from rlanything_agents.reward_models.step_prompts import StepPrompts
+from rlanything_agents.reward_models.step_prompts import StepPrompts, boxes_of
 from rlanything_agents.rollout.queries import Answer
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt, TextGenerator
 from rlanything_envs.message import Image
-from rlanything_envs.thoughts import split_thought
 
 __all__ = ["StepJudge", "StepVotes", "Vote", "parse_score"]
 
-_BOX = re.compile(r"\\boxed\s{0,4}\{([^{}]{0,16})(\}?)")
 _SCORES = {"1": 1, "+1": 1, "-1": -1}
 
 
@@ -38,8 +35,7 @@ def parse_score(text: str) -> int | None:
     judge means (a judge that quotes its instruction writes both). A judge's thought, up to ``</think>``, is not read; a
     text whose thought does not end has no score. Linear in the length of the text.
     """
-    boxes = {inside.strip() if closed else "" for inside, closed in _BOX.findall(split_thought(text)[1])}
-    scores = {_SCORES.get(inside) for inside in boxes}
+    scores = {_SCORES.get(inside) for inside in boxes_of(text)}
     return scores.pop() if len(scores) == 1 else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,9 @@ from rlanything_envs.curriculum.prompting import plain, plain_lines, render
 from rlanything_envs.llm.choices import Form, OneOf, Prose, Then
 from rlanything_envs.llm.generator import SeenPrompt
 from rlanything_envs.message import Image, Part, images_of
+from rlanything_envs.thoughts import split_thought
 
-__all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts", "quoted"]
+__all__ = ["FullStepPrompts", "Judgement", "ShortStepPrompts", "StepPrompts", "boxes_of", "quoted"]
 
 PROMPT = Path(__file__).parent / "prompts" / "step.j2"
 MAX_OPENING = 20_000
@@ -29,6 +31,7 @@ BEFORE, AFTER = "The screen before the step:\n", "\nThe screen after the step:\n
 """Headings of the screens in a prompt; the text about the step follows them."""
 HISTORY = 24
 """Maximum earlier steps in a prompt; fewer where they do not fit into the context."""
+_BOX = re.compile(r"\\boxed\s{0,4}\{([^{}]{0,16})(\}?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +164,8 @@ def _described(opening: str, steps: Sequence[Step], history: int) -> str:
 def quoted(text: str, limit: int) -> str:
     """Lines of text that cannot pass for lines of the template: all but the first have a mark before them."""
     return plain_lines(text, limit).replace("\n", "\n| ")
+
+
+def boxes_of(answer: str) -> set[str]:
+    """Different contents of the boxes of an answer after its thought; empty text for one that is cut off."""
+    return {inside.strip() if closed else "" for inside, closed in _BOX.findall(split_thought(answer)[1])}

@@ -352,6 +352,6 @@ def _taught(config: RunConfig) -> bool:
     return model.lessons if isinstance(model, CheckpointConfig) else True
 
 
-def label_votes(scores: Sequence[float], votes: int) -> list[StepVotes]:
-    """Votes that all equal the score of their step; they have no tokens, so nothing is trained on them."""
-    return [StepVotes([], (Vote("planner", score, [], []),) * votes) for score in scores]
+def label_votes(scores: Sequence[float]) -> list[StepVotes]:
+    """One vote on each step, its score; it has no tokens, so nothing is trained on it."""
+    return [StepVotes([], (Vote("planner", score, [], []),)) for score in scores]

@@ -94,7 +94,8 @@ class Evaluation:
                 raise RunMustStop(f"evaluation {name}, {split}: {what} ({failed[0]}); the same command plays it again")
             panels[split] = _panel_result(trajectories)
             if number == 0 and name == "before" and parts.config.queries_judge:
-                self._store_judge_panel(trajectories[: settings.judge_episodes], tasks)
+                judged = parts.reviewer.panel(trajectories[: settings.judge_episodes], tasks)
+                write_atomically(self._judge_panel, json.dumps(judged))
         judge = self._judge_quality(name)
         seconds = time.perf_counter() - start
         result = {"panels": panels, "judge": judge, "seconds": seconds, **parts.learners.counted()}
@@ -114,9 +115,6 @@ class Evaluation:
     @property
     def _judge_panel(self) -> Path:
         return self.parts.folder.folder("before") / "judge_panel.json"
-
-    def _store_judge_panel(self, trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> None:
-        write_atomically(self._judge_panel, json.dumps(self.parts.reviewer.panel(trajectories, tasks)))
 
     def _judge_quality(self, name: str) -> dict[str, Any]:
         """Quality of the reward model on its panel; empty in a run without one. A frozen one is measured only once."""

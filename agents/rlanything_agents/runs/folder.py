@@ -139,7 +139,7 @@ class RunFolder:
         """
         if (stored := self._config()) is None:
             return False
-        if different := sorted(_differences(stored, dict(config))):
+        if different := sorted(differences(stored, dict(config))):
             raise RunFolderError(
                 f"{self.path} holds a run with another configuration (different: {', '.join(different)}). "
                 "Give this run another `name`, or start over with --restart"
@@ -311,9 +311,10 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _differences(old: Any, new: Any, prefix: str = "") -> Iterator[str]:
+def differences(old: Any, new: Any, prefix: str = "") -> Iterator[str]:
+    """Dotted keys in which two configurations differ."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in old.keys() | new.keys():
-            yield from _differences(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else str(key))
+            yield from differences(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else str(key))
     elif old != new:
         yield prefix

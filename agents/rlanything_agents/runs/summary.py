@@ -71,7 +71,7 @@ def summarise(
         "after": None if after is None else _brief(after),
         "stopped": stopped,
         "tasks": counts,
-        "verdict": verdict(panels, found, len(rows), finished=after is not None).to_dict(),
+        "verdict": asdict(verdict(panels, found, len(rows), finished=after is not None)),
         "health": [line.to_dict() for line in found],
         "table": _table(config, before, after, counts, reviewer),
         "note": reviewer.note,

@@ -185,12 +185,13 @@ def batches_of(rows: Sequence[Row], epochs: int, size: int, rng: np.random.Gener
     return [batch for _ in range(epochs) for batch in _batches(rows, size, rng)]
 
 
-def _batches(rows: Sequence[Row], size: int, rng: np.random.Generator, pool: int = 16) -> list[list[Row]]:
-    """Random batches of rows of similar length: sorted within pools of ``pool`` batches, then shuffled."""
+def _batches(rows: Sequence[Row], size: int, rng: np.random.Generator) -> list[list[Row]]:
+    """Random batches of rows of similar length: sorted within pools of 16 batches, then shuffled."""
+    pool = 16 * size
     order = rng.permutation(len(rows))
     batches = []
-    for first in range(0, len(order), size * pool):
-        ranked = sorted(order[first : first + size * pool], key=lambda i: len(rows[i].ids))
+    for first in range(0, len(order), pool):
+        ranked = sorted(order[first : first + pool], key=lambda i: len(rows[i].ids))
         batches += [[rows[i] for i in ranked[k : k + size]] for k in range(0, len(ranked), size)]
     return [batches[i] for i in rng.permutation(len(batches))]
 

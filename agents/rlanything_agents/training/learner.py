@@ -35,7 +35,7 @@ class Learner:
         model: PreTrainedModel,
         trainer: Trainer,
         config: TrainerConfig,
-        tokenizer: PreTrainedTokenizerBase | None = None,
+        tokenizer: PreTrainedTokenizerBase,
     ) -> None:
         self.model = model
         self.trainer = trainer
@@ -86,8 +86,7 @@ class Learner:
     def save(self, folder: Path) -> None:
         """Store weights, optimizer state, and a few samples of the last update."""
         save_weights(self.model, folder, self.trainer.weights() if self.trainer.sharded else None)
-        if self.tokenizer is not None:
-            self.tokenizer.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
         (folder / OPTIMIZER).mkdir()
         self.trainer.save(folder / OPTIMIZER)
         store_samples(self.sampled, folder / SAMPLED)

@@ -121,13 +121,10 @@ class Padded:
             "old_per_token_logps": self.old,
         }
 
-    def score(self, model: Any, *, fused: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    def score(self, model: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute log-probabilities and entropies over the allowed tokens, 0 where no token was sampled.
 
-        Args:
-            model: Causal language model.
-            fused: Whether to use the fused head that TRL gave to the trained model, which never stores the logits of
-                all tokens; it is left out where tokens were not allowed.
+        Where all tokens were allowed, the fused head that TRL gave to the model never stores the logits of all tokens.
 
         Returns:
             Both of the shape of the weights.
@@ -141,7 +138,7 @@ class Padded:
         if self.layout is not None:
             positions, visible = self.layout
             inputs |= {"position_ids": positions, "attention_mask": None if visible is None else visible[:, None]}
-        if fused and not self.allowed:
+        if not self.allowed:
             labels = torch.full_like(self.ids, -100)
             labels[:, -width:] = torch.where(sampled, self.ids[:, -width:], -100)
             scored = model(**inputs, labels=labels, fused_lm_head=True)

@@ -96,7 +96,15 @@ def trajectory_samples(trajectory: Trajectory, advantages: Sequence[float], epis
         episode: Number of the episode in the update.
     """
     if not trajectory.turns:
-        return [transcript_sample(trajectory, advantages)]
+        transcript = _sample(
+            trajectory.prompt_ids,
+            trajectory.completion_ids,
+            trajectory.step_of_token,
+            trajectory.logprobs,
+            trajectory.allowed,
+            advantages,
+        )
+        return [transcript]
     turns = trajectory.turns
     starts = [k for k, turn in enumerate(turns) if not k or not _continues(turns[k - 1], turn)]
     return [
@@ -124,23 +132,6 @@ def policy_samples(groups: Sequence[RolloutGroup], advantages: Sequence[Sequence
         for number, (trajectory, values) in enumerate(episodes)
         for sample in trajectory_samples(trajectory, values.tolist(), number)
     ]
-
-
-def transcript_sample(trajectory: Trajectory, advantages: Sequence[float]) -> Sample:
-    """Turn the transcript of an episode into one sample.
-
-    Args:
-        trajectory: The episode.
-        advantages: One per step; steps of advantage 0 are left out of the update.
-    """
-    return _sample(
-        trajectory.prompt_ids,
-        trajectory.completion_ids,
-        trajectory.step_of_token,
-        trajectory.logprobs,
-        trajectory.allowed,
-        advantages,
-    )
 
 
 def _continues(before: PromptedTurn, turn: PromptedTurn) -> bool:

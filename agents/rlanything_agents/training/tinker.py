@@ -209,7 +209,7 @@ class TinkerTrainer:
         losses = list[float]()
         for step, batch in enumerate(order):
             total = max(1, sum(sum(row.learnt[1:]) for row in batch))
-            data = [self._imitated(row, total) for row in batch]
+            data = [self._packed(row.ids, weights=np.array(row.learnt[1:]) / total) for row in batch]
             passed = self._begin("forward_backward", data, "cross_entropy", None)
             loss = 0.0
             for row, found in zip(batch, self._outputs(passed, [len(row.ids) - 1 for row in batch]), strict=True):
@@ -281,9 +281,6 @@ class TinkerTrainer:
         paid = row.of(sample.advantages) * row.of(sample.weights) * row.factor
         advantages[first + row.at] = paid * scale / divisor
         return self._packed(ids, logprobs=logprobs, advantages=advantages)
-
-    def _imitated(self, row: Row, total: int) -> Any:
-        return self._packed(row.ids, weights=np.array(row.learnt[1:]) / total)
 
     def _packed(self, ids: list[int], **columns: np.ndarray) -> Any:
         types = self.adapter.service.sdk.types

@@ -32,6 +32,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, PrinterCallba
 
 from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO, TrainerConfig
 from rlanything_agents.models.checkpoint import CheckpointError
+from rlanything_agents.models.image_reader import whole_model
 from rlanything_agents.models.master_weights import MasterAdamW, move_state
 from rlanything_agents.models.pretrained import trained
 from rlanything_agents.training.aggregation import aggregated
@@ -118,7 +119,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         self._rate = 1.0
         self._batches: list[tuple[list[Sample], float]] = []
         self._before: list[MicroBatch] = []
-        base = model.get_base_model() if hasattr(model, "get_base_model") else model
+        base = whole_model(model)
         self._attention, self._restarts = attention_share(base), restarts(base)
         self._steps: list[tuple[float, float]] = []
         self._tallies = Tallies()
@@ -392,7 +393,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
             for micro in self._before:
                 batch = self._pad(micro)
                 sampler = batch.old
-                old, _ = self._score(model, batch, fused=True)
+                old, _ = self._score(model, batch)
                 outside = None
                 if mode is not None:
                     micro.correction, outside = importance_ratio(old - sampler, mode)
@@ -431,7 +432,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         """
         config, batch = self.sample_config, self._padded
         weights, advantages, old = batch.weights, batch.advantages, batch.old
-        logps, entropies = self._score(model, batch, fused=True)
+        logps, entropies = self._score(model, batch)
         kl = k3(old, logps)
         self._pull = config.beta * (weights * kl).sum() / batch.divisor if config.beta else None
         with torch.no_grad():
@@ -442,10 +443,10 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
                 self._tallies.compare(weights, logps, old)
         return logps, entropies, None
 
-    def _score(self, model: Any, batch: Padded, *, fused: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    def _score(self, model: Any, batch: Padded) -> tuple[torch.Tensor, torch.Tensor]:
         """Compute log-probabilities and entropies, see `Padded.score`."""
         with self.accelerator.autocast():
-            return batch.score(model, fused=fused)
+            return batch.score(model)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Record loss and gradient norm of each optimizer step; print and store nothing."""
@@ -474,7 +475,7 @@ class SampleTrainer(GRPOTrainer):  # type: ignore[misc]
         TRL patches the instance. With the patch in place, a deep copy of the model would compute with the weights of
         the original.
         """
-        owner = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+        owner = whole_model(self.model)
         own = owner.__dict__.pop("forward", None)
         if self._training_forward is not None:
             owner.forward = self._training_forward

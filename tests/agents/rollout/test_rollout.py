@@ -17,7 +17,7 @@ from rlanything_agents.rollout.renderer import Turn
 from rlanything_agents.rollout.rollout import Policy, rollout
 from rlanything_agents.rollout.screens import Screens
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_agents.training.samples import Sample, trajectory_samples, transcript_sample
+from rlanything_agents.training.samples import Sample, trajectory_samples
 from rlanything_agents.training.trainer import SampleTrainer
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.errors import RunMustStop
@@ -148,7 +148,7 @@ def test_a_small_model_may_write_freely(agent_of: Callable[..., Agent], games: G
     assert sum(step.full == "Nothing happens." for step in steps) > len(steps) / 2
     for trajectory in played:
         assert set(trajectory.allowed) == {None}
-        sample = transcript_sample(trajectory, [1.0] * len(trajectory.steps))
+        (sample,) = trajectory_samples(trajectory, [1.0] * len(trajectory.steps))
         assert sample.allowed is None
         assert max(abs(stored - again) for stored, again in scored(agent.trained, sample)) < 1e-4
         for number in range(len(trajectory.steps)):
@@ -214,7 +214,7 @@ def test_forced_tokens_have_no_weight(agent_of: Callable[..., Agent], games: Gam
         assert trajectory.step_of_token[-1] == len(trajectory.steps) - 1, "nothing is kept after the last choice"
         assert {s for s in trajectory.step_of_token if s is not None} == set(range(len(trajectory.steps)))
         advantages = [0.0 if i % 3 == 0 else float(i) - 4.5 for i in range(len(trajectory.steps))]
-        sample = transcript_sample(trajectory, advantages)
+        (sample,) = trajectory_samples(trajectory, advantages)
         for step, logprob, choice, weight in zip(
             trajectory.step_of_token, trajectory.logprobs, trajectory.allowed, sample.weights, strict=True
         ):

@@ -23,7 +23,7 @@ def learner(**settings: object) -> Learner:
     size = SmallConfig(hidden_size=16, layers=1)
     model = small_model(WORDS, size, seed=4)
     config = TrainerConfig.model_validate({"learning_rate": 1e-2, **settings})
-    return Learner(model, SampleTrainer(model, WORDS, config), config)
+    return Learner(model, SampleTrainer(model, WORDS, config), config, WORDS)
 
 
 def flat(model: PreTrainedModel) -> torch.Tensor:

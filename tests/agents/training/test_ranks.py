@@ -195,7 +195,8 @@ def learner(dtype: str) -> Learner:
     model = trainers.build_model().to(torch.float32 if dtype == "float32" else torch.bfloat16)
     if dtype == "adapters":
         model = with_adapters(model, CheckpointConfig(checkpoint="small", lora=LoraConfig(rank=4)), seed=3)
-    return Learner(model, trainers.SampleTrainer(model, trainers.build_tokenizer(), config), config)
+    tokenizer = trainers.build_tokenizer()
+    return Learner(model, trainers.SampleTrainer(model, tokenizer, config), config, tokenizer)
 
 
 def samples(seed: int) -> list[Sample]:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import gymnasium as gym
+import torch
 
 from rlanything_agents.config import RunConfig, WorkersConfig
 from rlanything_agents.rollout.copies import CopyWeights, ModelCopy, Role
@@ -26,8 +27,6 @@ class RolloutWorker:
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
-        import torch
-
         self._config = RunConfig.model_validate(config)
         settings = self._config.workers or WorkersConfig()
         torch.set_num_threads(self._config.threads)

@@ -153,10 +153,8 @@ def shards_of(tasks: Sequence[Task], tags: Sequence[str] | None, size: int) -> l
     """Split episodes into shards of ``size``; the last shard may be smaller.
 
     Raises:
-        ValueError: ``size`` is less than 1, or there is not one tag per task.
+        ValueError: There is not one tag per task.
     """
-    if size < 1:
-        raise ValueError(f"a shard has at least one episode, got {size}")
     names = [""] * len(tasks) if tags is None else list(tags)
     if len(names) != len(tasks):
         raise ValueError(f"there are {len(names)} tags for {len(tasks)} tasks")

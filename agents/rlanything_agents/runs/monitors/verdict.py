@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from rlanything_agents.feedback.percent import percent
@@ -31,10 +31,6 @@ class Verdict:
     kind: Literal["learnt", "worse", "mixed", "unchanged", "unknown"]
     text: str
     why: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for ``summary.json`` and the pages."""
-        return asdict(self)
 
 
 def apart(before: Sequence[float | None] | None, after: Sequence[float | None] | None) -> int:

@@ -54,7 +54,7 @@ def summarise(
         "left": left + len(broken),
         "total": row_of([*(result for _, result in played), *broken], price),
         "by": parts,
-        "adapted": _adapted(panel, tasks),
+        "adapted": _adapted(tasks),
         "tasks": tasks,
         "agent_crashes": sum(bool(result.agent_crash) for _, result in played),
         "errors": [
@@ -164,7 +164,7 @@ def _tasks(panel: Panel, results: Mapping[Key, Result], broken: Sequence[Result]
     return tasks
 
 
-def _adapted(panel: Panel, tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _adapted(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Adapted tasks paired with their roots; None where the panel has none."""
     roots = {task["task"]: task for task in tasks if task["group"] == ROOT}
     adapted = [task for task in tasks if task["group"] == ADAPTED and task["root"] in roots]

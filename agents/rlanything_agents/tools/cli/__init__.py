@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,8 +57,6 @@ GROUPS: dict[str, typer.Typer] = {"desktop": desktop.app, "pool": pool.app}
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
         typer.echo(f"rlanything-envs {version('rlanything-envs')}")
         raise typer.Exit
 

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from rlanything_agents.tools.cli import options
-from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.output import AsJson, console, error_console, plain_text, print_json
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["audit"]
 
@@ -71,14 +72,12 @@ def audit(
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.tools.audit import audit_panel, probe_panel
     from rlanything_agents.tools.audit.run import PROBES
-    from rlanything_agents.tools.cli.options import key_values, open_panel
-    from rlanything_agents.tools.cli.output import error_console
 
     found = audit_panel(
-        probe_panel(panel, limit) if panel in PROBES and pool is None else open_panel(panel, pool, limit),
+        probe_panel(panel, limit) if panel in PROBES and pool is None else options.open_panel(panel, pool, limit),
         episodes=episodes,
         seed=seed,
-        environment=key_values(env, "--env"),
+        environment=options.key_values(env, "--env"),
         workers=workers,
         out=out,
         reporter=Reporter(error_console()),
@@ -104,9 +103,6 @@ def _print_cards(folder: Path, panel: str | None) -> None:
 
 def _show(found: Mapping[str, Any], out: Path | None) -> None:
     from rich.table import Table
-
-    from rlanything_agents.tools.cli.output import console, plain_text
-    from rlanything_verifiers.plain_text import printable
 
     panel = found["panel"]
     table = Table(title=plain_text(f"audit of {panel['name']}, {panel['tasks']} tasks, {panel['hash']}"))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlanything_agents.tools.cli import options
-from rlanything_agents.tools.cli.output import AsJson, print_json, resumable
+from rlanything_agents.tools.cli.output import AsJson, console, error_console, plain_text, print_json, resumable
 from rlanything_agents.tools.cli.train import spin_little
+from rlanything_verifiers.plain_text import printable
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.benchmark.settings import ChatSettings
@@ -66,9 +67,6 @@ def benchmark(
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.tools.benchmark.report import markdown_row
     from rlanything_agents.tools.benchmark.runner import run_benchmark
-    from rlanything_agents.tools.cli.options import key_values, open_panel
-    from rlanything_agents.tools.cli.output import error_console
-    from rlanything_verifiers.plain_text import printable
 
     chat = chat_settings(
         (price_in, price_out),
@@ -80,7 +78,7 @@ def benchmark(
         key_env=key_env,
         max_dollars=max_dollars,
     )
-    chosen = open_panel(panel, pool, limit)
+    chosen = options.open_panel(panel, pool, limit)
     for game in chosen.unreadable:
         typer.echo(f"a game cannot be read and counts as an error: {printable(game.error, 400)}", err=True)
     folder = out or Path("runs/benchmarks") / slug(chosen.name) / slug(agent)
@@ -91,7 +89,7 @@ def benchmark(
             folder,
             episodes=episodes,
             seed=seed,
-            environment=key_values(env, "--env"),
+            environment=options.key_values(env, "--env"),
             chat=chat,
             workers=workers,
             restart=restart,
@@ -164,8 +162,6 @@ def _show(summary: Mapping[str, Any], folder: Path) -> None:
     from rich.table import Table
 
     from rlanything_agents.tools.benchmark.report import table_of
-    from rlanything_agents.tools.cli.output import console, plain_text
-    from rlanything_verifiers.plain_text import printable
 
     panel = summary["panel"]
     table = Table(title=plain_text(f"{summary['agent']} on {panel['name']}, {panel['tasks']} tasks, {panel['hash']}"))

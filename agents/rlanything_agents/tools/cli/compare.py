@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.output import AsJson, console, plain_text, print_json
 
 __all__ = ["compare"]
 
@@ -38,7 +38,6 @@ def _show(found: Mapping[str, Any]) -> None:
         comparison_cells,
         comparison_header,
     )
-    from rlanything_agents.tools.cli.output import console, plain_text
 
     screen = console()
     agents = found["agents"]

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
-from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.output import AsJson, console, plain_text, print_json
+from rlanything_verifiers.plain_text import printable
 
 if TYPE_CHECKING:
     from rlanything_envs.osworld.desktop.doctor import Finding
@@ -74,11 +76,6 @@ def doctor(
 
 def show_findings(findings: Iterable[Finding], as_json: bool) -> bool:
     """Print findings one by one, or all of them as JSON; returns whether nothing is broken."""
-    from rich.text import Text
-
-    from rlanything_agents.tools.cli.output import console, plain_text
-    from rlanything_verifiers.plain_text import printable
-
     if as_json:
         tree = findings_tree(findings)
         print_json(tree)

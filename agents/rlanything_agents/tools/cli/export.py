@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rlanything_agents.runs.storage import RunFolderError
 from rlanything_agents.tools.cli.output import AsJson, print_json
 
 __all__ = ["export"]
@@ -49,7 +50,6 @@ def export(
 ) -> None:
     """Export a run as a data set with a card: episodes, turns, judgements, preferences or chats."""
     from rlanything_agents.runs.folder import RunFolder
-    from rlanything_agents.runs.storage import RunFolderError
     from rlanything_agents.tools.export import export_logs, export_run
 
     if format is Format.inspect:

@@ -10,6 +10,9 @@ from typing import Annotated
 
 import typer
 
+from rlanything_agents.runs.storage import storing
+from rlanything_verifiers.installed import checkout
+
 __all__ = ["init"]
 
 
@@ -30,7 +33,6 @@ def init(
 ) -> None:
     """Write a run file for `rlanything train` that you can edit."""
     from rlanything_agents.config.load import ConfigError
-    from rlanything_agents.runs.storage import storing
 
     if name not in names():
         near = get_close_matches(name, names(), n=1)
@@ -52,7 +54,5 @@ def _run_files() -> Iterator[Path]:
 
 def _folder() -> Path:
     """Folder of the run files: in the wheel, or of the checkout."""
-    from rlanything_verifiers.installed import checkout
-
     here = checkout()
     return here / "configs" if here is not None else Path(str(files("rlanything_agents") / "configs"))

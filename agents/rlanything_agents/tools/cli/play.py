@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rlanything_agents.tools.cli import options
+from rlanything_agents.tools.cli.output import console
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.play.game import Tasks
@@ -45,8 +47,6 @@ def play(
     Without a terminal it reads answers from standard input, line by line.
     """
     from rlanything_agents.config.load import ConfigError
-    from rlanything_agents.tools.cli.options import key_values
-    from rlanything_agents.tools.cli.output import console
     from rlanything_agents.tools.play.game import Game
     from rlanything_agents.tools.play.input import standard_answers
     from rlanything_agents.tools.play.session import Session
@@ -54,7 +54,7 @@ def play(
     from rlanything_task_pools import get_domain
 
     chosen = get_domain(domain)
-    knobs, arguments = key_values(knob, "--knob"), key_values(env, "--env")
+    knobs, arguments = options.key_values(knob, "--knob"), options.key_values(env, "--env")
     if (task or pool) and (split or knobs):
         raise ConfigError("--split and --knob are of generated tasks: leave them out with --task or --pool")
     tasks = _tasks(chosen, seed, task, pool)
@@ -68,8 +68,6 @@ def play(
 
 
 def _tasks(domain: Domain, seed: int, task: str | None, pool: Path | None) -> Tasks:
-    from itertools import count
-
     from rlanything_agents.tools.play.game import pool_tasks, task_of
 
     if task is not None:

@@ -16,6 +16,7 @@ from rlanything_agents.runs.storage import failing_disk
 from rlanything_agents.tools.cli import options
 from rlanything_agents.tools.cli.output import AsLines, error_console, print_lines, resumable
 from rlanything_agents.tools.cli.train import spin_little
+from rlanything_verifiers.plain_text import printable
 
 if TYPE_CHECKING:
     from rlanything_task_pools import TaskPool
@@ -165,7 +166,6 @@ def import_(
             typer.echo(f"{path}: {_counted(pool.counts())}")
         return
     from rlanything_task_pools.collection import import_collection
-    from rlanything_verifiers.plain_text import printable
 
     pool, refused = import_collection(domain, str(folder), path, replay=replay)
     with pool:
@@ -183,7 +183,6 @@ def verify(
     """Check the file, every task (id and proof) and the log. Exits with 1 if something is wrong."""
     with _opened(path) as pool:
         from rlanything_task_pools.verify import verify_pool
-        from rlanything_verifiers.plain_text import printable
 
         problems = list(verify_pool(pool, replay=replay))
         if as_json:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from rlanything_agents.tools.cli import options
-from rlanything_agents.tools.cli.output import AsJson, print_json
+from rlanything_agents.tools.cli.output import AsJson, console, error_console, plain_text, print_json
 from rlanything_agents.tools.cli.train import spin_little
+from rlanything_verifiers.plain_text import printable
 
 __all__ = ["reverify"]
 
@@ -41,14 +42,12 @@ def reverify(
     spin_little()
     from rlanything_agents.runs.progress import Reporter
     from rlanything_agents.tools.benchmark import reverify as judged_again
-    from rlanything_agents.tools.cli.options import key_values
-    from rlanything_agents.tools.cli.output import error_console
 
     found = judged_again.reverify(
         path,
         panel=panel,
         pool=pool,
-        environment=key_values(env, "--env"),
+        environment=options.key_values(env, "--env"),
         workers=workers,
         reporter=Reporter(error_console()),
     )
@@ -64,8 +63,6 @@ def _show(found: Mapping[str, Any]) -> None:
     from rich.table import Table
 
     from rlanything_agents.feedback.percent import percent
-    from rlanything_agents.tools.cli.output import console, plain_text
-    from rlanything_verifiers.plain_text import printable
 
     screen, changed, judged = console(), found["changed"], found["judged"]
     if changed:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlanything_agents.tools.cli import options
+
 if TYPE_CHECKING:
     from rlanything_envs.adapters.serving import Server
 
@@ -46,9 +48,8 @@ def serve(
     for --mcp the extra mcp. With desktop, it starts a desktop and serves OSWorld's guest protocol.
     """
     from rlanything_agents.config.load import ConfigError
-    from rlanything_agents.tools.cli.options import key_values
 
-    arguments = key_values(env, "--env")
+    arguments = options.key_values(env, "--env")
     if env_id == "desktop":
         if mcp or tools or stdio or host != "127.0.0.1":
             raise ConfigError("a desktop is served on the loopback interface: leave out all but --env, --port, --token")

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from rlanything_agents.tools.cli.output import AsJson, print_lines
+from rlanything_verifiers.plain_text import printable
 
 if TYPE_CHECKING:
     from rlanything_agents.tools.view import Site
@@ -50,10 +52,7 @@ def view(
 
 
 def _export(site: Site, target: Path, as_json: bool) -> None:
-    from rich.console import Console
-
     from rlanything_agents.tools.view import export_site
-    from rlanything_verifiers.plain_text import printable
 
     with Console(stderr=True).status("writing") as status:
         written = export_site(site, target, progress=lambda name: status.update(f"writing {printable(name, 60)}"))

@@ -17,8 +17,9 @@ from typing import Any
 import gymnasium as gym
 
 from rlanything_agents.engines.shared_memory import LARGER, memory_of_machine, room
-from rlanything_envs.osworld.desktop.doctor import Finding
-from rlanything_task_pools import domain_names, get_domain
+from rlanything_envs.osworld.desktop import DesktopError
+from rlanything_envs.osworld.desktop.doctor import Finding, examine
+from rlanything_task_pools import PoolError, domain_names, get_domain
 from rlanything_verifiers.installed import DISTRIBUTION, install
 
 __all__ = ["examine_environments", "examine_machine", "human", "ready"]
@@ -168,7 +169,6 @@ def _sandbox() -> Iterator[Finding]:
 
 def _games() -> Iterator[Finding]:
     from rlanything_task_pools.alfworld.official import DATA_VARIABLE, find_games, how_to_get
-    from rlanything_task_pools.errors import PoolError
 
     if not os.environ.get(DATA_VARIABLE):
         yield Finding("official games", True, f"${DATA_VARIABLE} is not set: generated games only")
@@ -182,8 +182,6 @@ def _games() -> Iterator[Finding]:
 
 def _desktop(start: bool) -> Iterator[Finding]:
     """Parts that desktops lack on this machine; all of them are optional."""
-    from rlanything_envs.osworld.desktop.doctor import examine
-
     for finding in examine(start):
         topic = finding.topic if "desktop" in finding.topic else f"desktop {finding.topic}"
         yield Finding(topic, finding.good or None, finding.said, finding.remedy)
@@ -200,8 +198,6 @@ def examine_environments() -> Iterator[Finding]:
 
     A desktop that is not there is optional, as in `examine_machine`.
     """
-    from rlanything_envs.osworld.desktop import DesktopError
-
     for name in domain_names():
         try:
             yield Finding(f"play {name}", True, _played(name))

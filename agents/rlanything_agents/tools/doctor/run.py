@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
+from rlanything_agents.config import RunConfig
+from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO
 from rlanything_agents.runs.folder import RunFolder, RunFolderError
 from rlanything_agents.runs.manifest import damage
 from rlanything_agents.runs.stored.episodes import read_episodes
@@ -52,7 +56,7 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
     if not (path / "config.json").exists():
         raise RunFolderError(f"{path} is not a run folder: it has no config.json")
     config = _object(path / "config.json")
-    yield from _config(config, path)
+    yield from _config(config)
     yield from _versions(path)
     yield from _stages(folder)
     rows, findings = _metrics(folder)
@@ -62,7 +66,7 @@ def examine_run(path: Path, *, proofs: bool = False) -> Iterator[Finding]:
     yield from _prompts(folder.prompts)
     whole = []
     for _, checkpoint in reversed(folder.checkpoints.stored()):
-        found = list(_checkpoint(checkpoint, proofs=False))
+        found = list(_checkpoint(checkpoint))
         yield from found
         if all(finding.good for finding in found):
             whole.append(checkpoint)
@@ -82,11 +86,7 @@ def _object(path: Path) -> dict[str, Any] | str:
     return value if isinstance(value, dict) else "does not hold a JSON object"
 
 
-def _config(config: dict[str, Any] | str, path: Path) -> Iterator[Finding]:
-    from pydantic import ValidationError
-
-    from rlanything_agents.config import RunConfig
-
+def _config(config: dict[str, Any] | str) -> Iterator[Finding]:
     if isinstance(config, str):
         yield Finding("config.json", False, config, "restore it from a copy, or begin again with --restart")
         return
@@ -197,10 +197,10 @@ def _prompts(path: Path) -> Iterator[Finding]:
     yield Finding(path.name, True, f"{len(records)} answers, {records.count('error')} of them failures")
 
 
-def _checkpoint(checkpoint: Path, *, proofs: bool) -> Iterator[Finding]:
+def _checkpoint(checkpoint: Path) -> Iterator[Finding]:
     topic = f"checkpoints/{checkpoint.name}"
     found = list(_models(checkpoint, topic))
-    found += _pool(checkpoint / POOL_FILE, f"{topic}/{POOL_FILE}", proofs)
+    found += _pool(checkpoint / POOL_FILE, f"{topic}/{POOL_FILE}", proofs=False)
     yield from _with_changes(checkpoint, topic, found, "")
 
 
@@ -260,7 +260,6 @@ def _sampled(folder: RunFolder, whole: list[Path]) -> Iterator[Finding]:
 def _compared(topic: str, samples: list[Any], weights: Path) -> Finding:
     from transformers import AutoConfig
 
-    from rlanything_agents.config.trainer import MOST_SAMPLER_RATIO
     from rlanything_agents.models.pretrained import model_class
     from rlanything_agents.training.audit import rescored
 

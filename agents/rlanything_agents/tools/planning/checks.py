@@ -13,6 +13,8 @@ from rlanything_agents.config import AnyModel, CheckpointConfig, Part, RunConfig
 from rlanything_agents.engines.shared_memory import LARGER, fits_in_memory, room
 from rlanything_agents.models.checkpoint import check_attention, checkpoint_source
 from rlanything_agents.models.precision import precision_of
+from rlanything_agents.models.pretrained import load_template
+from rlanything_agents.rollout.environments import check_eyes, make_envs
 from rlanything_agents.runs.checkpoints import Checkpoints
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.preflight import check_ahead, collections_of
@@ -101,9 +103,6 @@ def _tasks(config: RunConfig) -> Iterator[Finding]:
 
 
 def _environment(config: RunConfig) -> Iterator[Finding]:
-    from rlanything_agents.models.pretrained import load_template
-    from rlanything_agents.rollout.environments import check_eyes, make_envs
-
     domain = get_domain(config.domain)
     (env,) = make_envs(config, 1)
     policy = config.policy
@@ -151,8 +150,6 @@ def _model(config: RunConfig, key: str, model: AnyModel) -> Iterator[Finding]:
     if shared or not isinstance(model, CheckpointConfig):
         yield Finding(key, True, "adapters on the policy's base" if shared else "made from scratch")
         return
-    from rlanything_agents.models.pretrained import load_template
-
     if config.engine.kind == "tinker":
         rank = model.lora.rank if model.lora else 0
         message = f"an adapter of rank {rank} on {model.checkpoint} at the service; its tokenizer is read here"

@@ -9,22 +9,25 @@ logits of a micro-batch, and the other model, come on top. AdamW's state stays o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import torch
+from transformers import AutoConfig, Conv1D, PretrainedConfig
 
 from rlanything_agents.config import AnyModel, CheckpointConfig, RunConfig, SharedConfig
 from rlanything_agents.config.model import MAX_ANSWER
 from rlanything_agents.config.trainer import TrainerConfig
 from rlanything_agents.engines.shared_memory import memory_of_machine
+from rlanything_agents.engines.transformers import TOKENS
 from rlanything_agents.models.checkpoint import CheckpointError, checkpoint_source
 from rlanything_agents.models.image_reader import sees
 from rlanything_agents.models.precision import precision_of
+from rlanything_agents.models.pretrained import model_class
+from rlanything_agents.models.small import small_model, word_tokenizer
 from rlanything_agents.training.ranks.launch import launched
 from rlanything_envs.message import grid_size
 from rlanything_envs.views import get_view
 from rlanything_task_pools import get_domain
-
-if TYPE_CHECKING:
-    from transformers import PretrainedConfig
 
 FOUR_BITS = 0.5 + (1 + 4 / 256) / 64
 """Bytes of a 4-bit weight: an 8-bit constant for each 64, of which 256 share a float32 one (arXiv 2305.14314)."""
@@ -78,10 +81,6 @@ class Shape(NamedTuple):
 
 def shape_of(settings: PretrainedConfig) -> Shape:
     """Shape of a model by its configuration; the model is made without storage and counted."""
-    import torch
-
-    from rlanything_agents.models.pretrained import model_class
-
     with torch.device("meta"):
         model = model_class(settings).from_config(settings)
     text: Any = settings.get_text_config()
@@ -108,9 +107,6 @@ def _tower(tower: Any, settings: Any) -> Tower:
 
 
 def _linear(part: Any) -> tuple[tuple[int, int], ...]:
-    import torch
-    from transformers import Conv1D  # of GPT-2
-
     return tuple(tuple(one.weight.shape) for one in part.modules() if isinstance(one, torch.nn.Linear | Conv1D))
 
 
@@ -164,8 +160,6 @@ class Planned:
         """Generation, with so many bytes of its own optimizer and of the other model in memory. An engine of vLLM has a
         share of the card to itself, and needs room for one sequence.
         """
-        from rlanything_agents.engines.transformers import TOKENS
-
         rollout, engine, samples, batches, cards = config.rollout, config.engine, 1, 1, 1
         many = rollout.tasks * rollout.rollouts
         if engine.kind == "vllm":  # the others wait
@@ -236,11 +230,6 @@ def phases(config: RunConfig, models: list[Planned]) -> Iterator[Phase]:
 
 def _settings(config: RunConfig, model: AnyModel) -> PretrainedConfig:
     """Configuration of a model; nothing is downloaded."""
-    import torch
-    from transformers import AutoConfig
-
-    from rlanything_agents.models.small import small_model, word_tokenizer
-
     if not isinstance(model, CheckpointConfig):
         words = get_view(get_domain(config.domain).env_id, "short").words
         with torch.device("meta"):
@@ -279,8 +268,6 @@ def _longest(config: RunConfig, answer: int) -> int:
 
 def available() -> float | None:
     """Bytes of the first GPU, else of this machine's free memory; None where the system does not report it."""
-    import torch
-
     if torch.cuda.is_available():
         return float(torch.cuda.mem_get_info()[1])
     return float(memory[0]) if (memory := memory_of_machine()) else None

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import torch
 
 from rlanything_agents.config import CheckpointConfig, RunConfig
 from rlanything_agents.models.checkpoint import weights_are_here
 from rlanything_agents.runs.folder import RunFolder
+from rlanything_agents.runs.hooks import Hook
 from rlanything_agents.runs.progress import Reporter, Stage, duration
 from rlanything_agents.tools.planning.memory import NotEstimated
 from rlanything_agents.training.ranks.launch import launched
-
-if TYPE_CHECKING:
-    from rlanything_agents.runs.hooks import Hook
 
 __all__ = ["Duration", "estimate"]
 
@@ -63,8 +63,6 @@ def estimate(config: RunConfig) -> Duration:
     models = [model for model in config.models.values() if isinstance(model, CheckpointConfig)]
     if absent := [model.checkpoint for model in models if not weights_are_here(model.checkpoint)]:
         raise NotEstimated(f"the weights of {absent[0]} are not on this machine, and the check downloads none")
-    import torch
-
     small = _pilot(config, PRETRAINED if models and not torch.cuda.is_available() else SIZES)
     with tempfile.TemporaryDirectory() as name:
         watch, folder = _Stopwatch(), RunFolder(Path(name) / "run")
@@ -79,7 +77,6 @@ def estimate(config: RunConfig) -> Duration:
 
 def _every_second() -> Hook:
     """Hook by which every second episode counts as solved: the short ones of a pilot all fail, and teach nothing."""
-    from rlanything_agents.runs.hooks import Hook
 
     class EverySecond(Hook):
         def judged(self, groups: list[Any], iteration: int) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -130,10 +130,9 @@ def _session(complete: Complete) -> PromptSession[str]:
     )
 
 
-def standard_answers(complete: Complete, stream: TextIO | None = None) -> Answers:
+def standard_answers(complete: Complete) -> Answers:
     """The terminal where input and output are one, else the lines of standard input."""
-    stream = stream or sys.stdin
-    return Terminal(complete) if stream.isatty() and sys.stdout.isatty() else Lines(stream)
+    return Terminal(complete) if sys.stdin.isatty() and sys.stdout.isatty() else Lines(sys.stdin)
 
 
 def unfinished(text: str) -> bool:

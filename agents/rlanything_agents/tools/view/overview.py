@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rlanything_agents.feedback.metrics import wilson
@@ -41,7 +42,7 @@ def overview(folder: SafeFolder, rows: Rows, problems: Sequence[str]) -> dict[st
     measured = {panel["name"]: panel["points"] for panel in panels}
     return {
         **_line(config, summary, rows),
-        "verdict": None if benchmark else verdict(measured, found, len(rows), finished=bool(after)).to_dict(),
+        "verdict": None if benchmark else asdict(verdict(measured, found, len(rows), finished=bool(after))),
         "benchmark": benchmark,
         "rates": _rates(folder, notes) if benchmark else [],
         "command": readable(summary.get("command"), 2_000),

@@ -83,7 +83,7 @@ def obstacles(config: RunConfig, launch: Launch) -> Iterator[str]:
         if not isinstance(config.models[key], CheckpointConfig):
             yield f"{key} is made from scratch, and too small to be sharded: use configs/accelerate/ddp.yaml"
             continue
-        if config.engine.kind != "vllm" and not (config.engine.kind == "vllm_server" and config.engine.server(role)):
+        if config.engine.kind != "vllm" and config.engine.server(role) is None:
             yield (
                 f"{key} is sharded over processes (FSDP), none of which can generate with its shard: set engine.kind "
                 "to vllm, or to vllm_server with a server for it"

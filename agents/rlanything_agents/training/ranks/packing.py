@@ -31,9 +31,7 @@ def packed(samples: Sequence[Sample]) -> dict[str, torch.Tensor]:
     own = {id(choice): choice for choice in choices if choice is not None}  # many positions share one tuple
     rows = {key: table.setdefault(choice, len(table)) for key, choice in own.items()}
     chosen = [FREE if choice is None else rows[id(choice)] for choice in choices]
-    columns = [
-        [*chain.from_iterable(getattr(s, name) for s in samples)] for name in ("weights", "advantages", "logprobs")
-    ]
+    columns = [[*chain.from_iterable(getattr(s, name) for s in samples)] for name in COLUMNS]
     return {
         "lengths": _whole(
             [
