@@ -14,9 +14,9 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 95_121,
-    "lines of studies, benchmarks, scripts and examples": 9_412,
-    "lines of tests": 71_571,
+    "lines of the four packages": 94_857,
+    "lines of studies, benchmarks, scripts and examples": 9_312,
+    "lines of tests": 71_710,
     "files of the four packages": 702,
     "settings of a run": 152,
     "commands": 21,
