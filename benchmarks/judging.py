@@ -1,16 +1,19 @@
-"""What a language model knows as a reward model before it is trained: its forecasts or votes against the truth.
+"""What a language model knows as a reward model before it is trained: its answers against the truth.
 
 An expert with a share of random moves plays generated AlfWorld games. The model reads each episode in the full view,
 and gives after each turn a chance of success (``forecasts``) or a vote on the step (``votes``). It does not see the
-outcome. The same measures of free rules stand beside it, on the same episodes.
+outcome. The same measures of free rules stand beside it, on the same episodes. Process accuracy compares votes with the
+planner's step labels. Intervals are 95 %, bootstrapped over the episodes.
 
     python -m benchmarks.judging smollm2-135m [--answers votes] [--episodes 32]
 
-Process accuracy compares votes with the planner's step labels. Intervals are 95 %, bootstrapped over the episodes.
+With ``tests`` it writes two unit tests for each of as many generated problems, which run on the correct program and on
+the wrong ones. The examples of the statements are the free rule. Intervals are over the problems.
 """
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,16 +22,20 @@ from transformers.utils import logging as transformers_logging
 
 from rlanything_agents.config import RunConfig
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
-from rlanything_agents.domains.supervision import get_step_supervision
+from rlanything_agents.domains.supervision import get_step_supervision, get_supervision
 from rlanything_agents.feedback.metrics import judge_quality, quality_intervals
 from rlanything_agents.feedback.percent import interval, percent
 from rlanything_agents.reward_models.judged_group import score_matrix
+from rlanything_agents.reward_models.unit_tests import ChatTests
 from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.views import make_env
 from rlanything_task_pools import Task, get_domain
+from rlanything_task_pools.coding import read_payload
 from studies.expert_episodes import played
 from studies.language_models import opened
 
+WRITTEN = {"ut": "right: the correct program passes", "detect": "and every wrong one fails"}
 FIRST, TURNS, MISTAKES = 20_000_000, 20, 0.2
 """First generator seed, as of the panels of a run; turns of an episode; share of the expert's random moves, with which
 it solves about half of its games."""
@@ -41,16 +48,24 @@ SHOWN = {
 
 
 def main() -> None:
-    """Play, judge, and print a table."""
+    """Print a table of the model and of free rules."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint", help="as `reward_model.checkpoint` in a configuration")
-    parser.add_argument("--answers", choices=["forecasts", "votes"], default="forecasts")
+    parser.add_argument("--answers", choices=["forecasts", "votes", "tests"], default="forecasts")
     parser.add_argument("--episodes", type=int, default=32)
     parser.add_argument("--max-tokens", type=int, default=320, help="of an answer; a reason has fewer characters")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     transformers_logging.disable_progress_bar()
+    if args.answers == "tests":
+        judge_tests(args)
+    else:
+        judge_steps(args)
+
+
+def judge_steps(args: argparse.Namespace) -> None:
+    """Judge episodes of games, and print a table."""
     supervision = get_step_supervision("alfworld")
     tasks, episodes = games(args.episodes)
     labels = [np.array(supervision.true_labels(task.payload, e)) for task, e in zip(tasks, episodes, strict=True)]
@@ -65,16 +80,7 @@ def main() -> None:
     }
     for name, scores in rules.items():
         show(name, scores, labels, outcomes)
-    config = RunConfig.model_validate(
-        {
-            "name": "judging",
-            "environment": {"view": "full"},
-            "policy": {"checkpoint": args.checkpoint},
-            "reward_model": {"checkpoint": args.checkpoint, "max_tokens": args.max_tokens, "context": 4096},
-            "judge": {"answers": args.answers, "votes": 1},
-            "rollout": {"max_steps": TURNS},
-        }
-    )
+    config = settings_of(args, "alfworld", args.answers, votes=1)
     judge, begun, scores = supervision.reviewer(config, opened(config.reward_model)).judge, time.perf_counter(), []
     for number, episode in enumerate(episodes):  # one at a time: a batch of several would need their keys and values
         found = judge.judge([episode], votes=1, seed=number, temperature=config.judge.temperature)
@@ -82,6 +88,52 @@ def main() -> None:
         print(f"{number + 1} of {len(episodes)} episodes, {time.perf_counter() - begun:.0f} s; the last answer:")
         print(found[0][-1].votes[0].text, flush=True)
     show(f"{args.checkpoint}, {args.answers}", scores, labels, outcomes, time.perf_counter() - begun)
+
+
+def judge_tests(args: argparse.Namespace) -> None:
+    """Judge written unit tests, and print a table."""
+    domain, config = get_domain("coding"), settings_of(args, "coding", "votes", votes=2)
+    tasks = [domain.generate(FIRST + number, split="valid_seen") for number in range(args.episodes)]
+    reviewer = get_supervision("coding").reviewer(config, opened(config.reward_model))
+    panel = [{"payload": task.payload, "correct": task.proof[0]} for task in tasks]
+    model = reviewer.writer.generator
+    print("| writer | tests | readable | " + " | ".join(WRITTEN.values()) + " | seconds |\n" + "|---" * 6 + "|")
+    for name, generator in (("the examples", Examples(tasks)), (f"{args.checkpoint}, tests", model)):
+        reviewer.writer.generator, begun = generator, time.perf_counter()
+        found = reviewer.measure(panel)
+        cells = [interval(found[key], *found[f"{key}_interval"]) for key in WRITTEN]
+        cells = [name, str(found["tests"]), percent(1 - found["unreadable"]), *cells]
+        print("| " + " | ".join([*cells, f"{time.perf_counter() - begun:.0f}"]) + " |", flush=True)
+
+
+class Examples:
+    """A generator that gives the examples of the statements as tests."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.problems = [read_payload(task.payload) for task in tasks]
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """As many examples of each problem as tests are asked for; fewer where it has fewer."""
+        writer = ChatTests()
+        return [
+            [Completion(writer.written(test.stdin, test.stdout), "stop") for test in problem.public[: params.n]]
+            for problem in self.problems
+        ]
+
+
+def settings_of(args: argparse.Namespace, domain: str, answers: str, votes: int) -> RunConfig:
+    """Settings of a run whose reward model is the checkpoint."""
+    return RunConfig.model_validate(
+        {
+            "name": "judging",
+            "domain": domain,
+            "environment": {"view": "full"},
+            "policy": {"checkpoint": args.checkpoint},
+            "reward_model": {"checkpoint": args.checkpoint, "max_tokens": args.max_tokens, "context": 4096},
+            "judge": {"answers": answers, "votes": votes},
+            "rollout": {"max_steps": TURNS},
+        }
+    )
 
 
 def games(count: int) -> tuple[list[Task], list[Trajectory]]:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 94_857,
-    "lines of studies, benchmarks, scripts and examples": 9_312,
+    "lines of studies, benchmarks, scripts and examples": 9_364,
     "lines of tests": 71_710,
     "files of the four packages": 702,
     "settings of a run": 152,
