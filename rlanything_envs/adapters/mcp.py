@@ -207,7 +207,7 @@ class _Episodes:
         except Exception as error:  # no result without a turn: such an episode has no reward
             if (reason := serving.client_error(error)) is None:
                 _log.exception("a session failed")
-                reason = "InternalError: the server's log says what failed; the episode counts for nothing"
+                reason = serving.UNEXPECTED
             return _failure(reason)
 
     def _close(self) -> None:

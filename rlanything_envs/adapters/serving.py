@@ -18,8 +18,8 @@ from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.errors import InfrastructureError, SettingError, UnknownTask
 from rlanything_envs.sources import is_task_id
 
-__all__ = ["App", "BoundedBodies", "Message", "Receive", "Scope", "Send", "Server", "answer", "check_request"]
-__all__ += ["check_settings", "client_error", "make", "outcome_of", "refusal"]
+__all__ = ["UNEXPECTED", "App", "BoundedBodies", "Message", "Receive", "Scope", "Send", "Server", "answer"]
+__all__ += ["check_request", "check_settings", "client_error", "make", "outcome_of", "refusal"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,6 +31,9 @@ C = TypeVar("C", bound=Conversation)
 _STARTING_S = 30
 _CONNECTIONS = 64
 _ENDING_S = 10
+
+UNEXPECTED = "InternalError: the server's log says what failed; the episode counts for nothing"
+"""What a client reads of an error that `client_error` does not tell."""
 
 
 class Server:

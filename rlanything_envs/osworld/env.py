@@ -447,7 +447,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return Observation(pixels, seen.accessibility_tree, seen.terminal) if same else None
 
     def _set_up(self, machine: Machine, task: str, problem: Payload) -> Observation:
-        stage = self._stage(machine.pristine())
+        stage = Stage(machine.pristine(), self.files, self.screen, self.password)
         if self.looks is not None:
             Look.drawn(self.looks, task).put_on(stage.client, self.screen)
         if lacking := machine.lacking(requirements_of(problem)):
@@ -463,9 +463,6 @@ class OSWorldEnv(gym.Env[Any, Any]):
         if problem.config and self.settle is not None:
             _settled(stage.client, AFTER_SETUP)
         return self._look(stage.client, self.settle)
-
-    def _stage(self, client: Client) -> Stage:
-        return Stage(client, self.files, self.screen, self.password)
 
     def _is_crash(self, episode: _Episode, error: Exception) -> bool:
         """Whether a failure is one that the agent's actions caused, at once or later.
@@ -517,7 +514,7 @@ class OSWorldEnv(gym.Env[Any, Any]):
         return action.name, action
 
     def _score(self, episode: _Episode, last: str | None) -> float:
-        stage = self._stage(self.client)
+        stage = Stage(self.client, self.files, self.screen, self.password)
         steps = episode.evaluator.get("postconfig") or ()
         if last == "FAIL" or episode.evaluator.get("func") == "infeasible":
             steps = ()

@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import HTTPException
 from nemo_gym.failure_kinds import SESSION_LOST
 
-from rlanything_envs.adapters.serving import check_request, client_error
+from rlanything_envs.adapters.serving import UNEXPECTED, check_request, client_error
 from rlanything_envs.conversation import Conversation, Turn
 from rlanything_envs.curriculum import CurriculumSource, Group
 from rlanything_envs.errors import InfrastructureError, SettingError
@@ -137,7 +137,7 @@ def _of_error(error: Exception) -> HTTPException:
     """An error as the client may see it: one of the interface, or none but that something failed."""
     if (message := client_error(error)) is None:
         _log.error("an episode failed", exc_info=error)
-        message = "InternalError: the server's log says what failed; the episode counts for nothing"
+        message = UNEXPECTED
     elif not isinstance(error, InfrastructureError):
         return refusal(400, message, REFUSED)
     return refusal(500, message, _FAILED)

@@ -23,7 +23,7 @@ from openenv.core.env_server.types import EnvironmentMetadata
 
 from rlanything_envs.adapters.openenv.guard import IN_SOCKET
 from rlanything_envs.adapters.openenv.messages import TextAction, TextObservation, TextState
-from rlanything_envs.adapters.serving import check_request, client_error, outcome_of
+from rlanything_envs.adapters.serving import UNEXPECTED, check_request, client_error, outcome_of
 from rlanything_envs.conversation import Conversation, ToolConversation, Turn
 from rlanything_envs.errors import InfrastructureError
 
@@ -167,7 +167,7 @@ class Session(Environment):  # type: ignore[misc]
         except Exception as error:
             if (message := client_error(error)) is None:
                 _log.exception("a session of %s failed", self._state.env_id)
-                message = "InternalError: the server's log says what failed; the episode counts for nothing"
+                message = UNEXPECTED
                 self._state.done = True
             self._state.done |= isinstance(error, InfrastructureError)
             raise SessionError(message) from error
