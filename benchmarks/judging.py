@@ -9,11 +9,18 @@ planner's step labels. Intervals are 95 %, bootstrapped over the episodes.
 
 With ``tests`` it writes two unit tests for each of as many generated problems, which run on the correct program and on
 the wrong ones. The examples of the statements are the free rule. Intervals are over the problems.
+
+With a pool and the folder of a benchmark on it they choose among the programs of each problem: the one that passes most
+of four tests, of several one at random. Beside them choose the examples of the statement, length, chance and the truth.
+
+    python -m benchmarks.judging qwen2.5-coder-1.5b --answers tests --choose POOL FOLDER
 """
 
 import argparse
+import json
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,15 +33,23 @@ from rlanything_agents.domains.supervision import get_step_supervision, get_supe
 from rlanything_agents.feedback.metrics import judge_quality, quality_intervals
 from rlanything_agents.feedback.percent import interval, percent
 from rlanything_agents.reward_models.judged_group import score_matrix
-from rlanything_agents.reward_models.unit_tests import ChatTests
+from rlanything_agents.reward_models.trials import Bench, run_tests
+from rlanything_agents.reward_models.unit_tests import ChatTests, WrittenTest
 from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_envs.coding.actions import read_action
+from rlanything_envs.errors import Unreadable
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_envs.views import make_env
-from rlanything_task_pools import Task, get_domain
-from rlanything_task_pools.coding import read_payload
+from rlanything_task_pools import Task, TaskPool, get_domain
+from rlanything_task_pools.coding import Payload, read_payload
+from rlanything_verifiers.coding import Test
 from studies.expert_episodes import played
 from studies.language_models import opened
+from studies.search import best_of
+from studies.statistics import estimate, points
 
+TESTS = 4
+"""Tests of each problem that choose among its programs."""
 WRITTEN = {"ut": "right: the correct program passes", "detect": "and every wrong one fails"}
 FIRST, TURNS, MISTAKES = 20_000_000, 20, 0.2
 """First generator seed, as of the panels of a run; turns of an episode; share of the expert's random moves, with which
@@ -54,11 +69,14 @@ def main() -> None:
     parser.add_argument("--answers", choices=["forecasts", "votes", "tests"], default="forecasts")
     parser.add_argument("--episodes", type=int, default=32)
     parser.add_argument("--max-tokens", type=int, default=320, help="of an answer; a reason has fewer characters")
+    parser.add_argument("--choose", nargs=2, type=Path, metavar=("POOL", "FOLDER"), help="of a benchmark, with tests")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     transformers_logging.disable_progress_bar()
-    if args.answers == "tests":
+    if args.choose:
+        choose(args)
+    elif args.answers == "tests":
         judge_tests(args)
     else:
         judge_steps(args)
@@ -104,6 +122,46 @@ def judge_tests(args: argparse.Namespace) -> None:
         cells = [interval(found[key], *found[f"{key}_interval"]) for key in WRITTEN]
         cells = [name, str(found["tests"]), percent(1 - found["unreadable"]), *cells]
         print("| " + " | ".join([*cells, f"{time.perf_counter() - begun:.0f}"]) + " |", flush=True)
+
+
+def choose(args: argparse.Namespace) -> None:
+    """Choose among the programs of a benchmark by written tests and by free rules, and print a table."""
+    pool, folder = args.choose
+    attempts: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted((folder / "episodes").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        attempts.setdefault(record["task_id"], []).append(record)
+    with TaskPool.open(pool) as tasks:
+        problems = [read_payload(tasks.task(task).payload) for task in attempts]
+    programs = [
+        tuple(program_of(record["turns"][-1]["action"], problem) for record in records)
+        for problem, records in zip(problems, attempts.values(), strict=True)
+    ]
+    config = settings_of(args, "coding", "votes", votes=TESTS)
+    writer = get_supervision("coding").reviewer(config, opened(config.reward_model)).writer
+    written = [tuple(tests) for tests in writer.write(problems, tests=TESTS, seed=0)]
+    examples = [
+        tuple(WrittenTest("", Test(test.stdin, test.stdout)) for test in problem.public) for problem in problems
+    ]
+    scores = {}
+    for name, tests in (("its own tests", written), ("the examples", examples)):
+        passes = run_tests([Bench(*bench) for bench in zip(problems, programs, tests, strict=True)])
+        scores[name] = np.stack([np.nansum(each, axis=1) for each in passes], axis=1)
+    solved = np.array([[record["outcome"] == 1 for record in records] for records in attempts.values()], float).T
+    lengths = np.array([list(map(len, each)) for each in programs], float).T
+    readable = sum(test.test is not None for tests in written for test in tests)
+    print(f"{solved.size} programs for {len(problems)} problems, {readable} of {TESTS * len(problems)} tests readable")
+    print("| the program chosen by | solves |\n|---|---|")
+    for name, chance in best_of(solved, lengths, scores, budget=int(lengths.sum())).items():
+        print(f"| {name} | {points(estimate(chance.tolist()))} |", flush=True)
+
+
+def program_of(answer: str, problem: Payload) -> str:
+    """The program in an answer; empty without one."""
+    try:
+        return read_action(answer, only_submit=True, languages=problem.languages, entry_point=problem.entry_point).code
+    except Unreadable:
+        return ""
 
 
 class Examples:

@@ -1,20 +1,47 @@
-"""Shares of random proposals that each domain proves: what a rewriter without sense gets past the checks.
+"""Shares of proposals that each domain proves: those of chance, and a language model's with and without critiques.
 
-Each answer is drawn from the schema that a language model gets, all of its parts at once. What is free text in it stays
-null; in coding half of the answers have words around `{problem}`.
+An answer of chance is drawn from the schema that a language model gets, all of its parts at once. What is free text in
+it stays null; in coding half of the answers have words around `{problem}`.
 
     python -m benchmarks.proposals [--tasks 100] [--domains alfworld coding osworld]
+
+A model reads generated AlfWorld games that the exploring expert fails, and makes each easier by one proposal: without a
+critique, with that of the task's own group, and with that of another task. The critiques are the scripted sentences on
+the scores of the expert's heuristic step labels. The expert plays what is proved until the recommended rule decides.
+Chance rewrites the same games.
+
+    python -m benchmarks.proposals --model qwen2.5-coder-1.5b [--tasks 16] [--threads 1]
 """
 
 import argparse
+import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
+import torch
+import yaml
 
-from rlanything_envs.llm.schema import example_of
+from rlanything_agents.config import CheckpointConfig
+from rlanything_agents.config.seeds import rng_of
+from rlanything_agents.feedback.metrics import wilson
+from rlanything_agents.feedback.percent import interval
+from rlanything_agents.reward_models.judged_group import JudgedGroup
+from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_envs.curriculum import Assignment, LLMRewriter, Request, Rewriting, task_critique
+from rlanything_envs.curriculum.acceptance import RecommendedAcceptance, Trial
+from rlanything_envs.llm.choices import fitted
+from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.schema import compact_json, example_of, form_of_schema
 from rlanything_task_pools import Rejection, get_domain
+from studies.guiding import CONTEXT, PROPOSAL, Guiding, Player, failed_tasks, tally_of
+from studies.language_models import opened
 
 WORDS = "{problem}\nRead the constraints before you begin."
+STUDY = Path(__file__).parents[1] / "configs/study/guided-llm.yaml"
+"""Games and player of the model's part, and what it may change of a game."""
+UNREADABLE = ("too_long", "empty", "no_json", "truncated")
 
 
 def main() -> None:
@@ -22,7 +49,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=100, help="tasks of each domain, a proposal each")
     parser.add_argument("--domains", nargs="+", default=["alfworld", "coding", "osworld"])
+    parser.add_argument("--model", help="a checkpoint that rewrites AlfWorld games, as in a configuration")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    if args.model:
+        of_model(args)
+    else:
+        of_chance(args)
+
+
+def of_chance(args: argparse.Namespace) -> None:
+    """Answers of chance in each domain."""
     for name in args.domains:
         domain, rng, found, parts = get_domain(name), np.random.default_rng(0), Counter[str](), Counter[int]()
         for seed in range(args.tasks):
@@ -37,6 +75,103 @@ def main() -> None:
         several = sum(count for number, count in parts.items() if number > 1)
         print(f"{name}: {found['proved']} of {args.tasks} proved, {several} of them change several parts", flush=True)
         print("  " + ", ".join(f"{reason} {count}" for reason, count in found.most_common() if reason != "proved"))
+
+
+def of_model(args: argparse.Namespace) -> None:
+    """Answers of a model with each critique, and of chance."""
+    settings = Guiding.model_validate(yaml.safe_load(STUDY.read_text(encoding="utf-8"))["settings"])
+    settings = settings.model_copy(update={"tasks": args.tasks, "drawn": 100 * args.tasks})
+    games = Games(settings)
+    model, chance = Together(args.model), Chance()
+    asked = [(model, args.model, critique) for critique in games.critiques]
+    for row in asked:
+        games.rewrite(*row)
+    model.answer()
+    print("| rewriter | critique | readable | proved | accepted | rejected for |\n" + "|---" * 6 + "|")
+    for row in (*asked, (chance, "chance", "none")):
+        found = games.rewrite(*row)
+        reasons = Counter(rejection.reason for one in found for rejection in one.rejections)
+        proved = [one.candidate is not None for one in found]
+        counts = (len(found) - sum(reasons[reason] for reason in UNREADABLE), sum(proved), games.accepted(found))
+        cells = [interval(count / len(found), *wilson(count, len(found))) for count in counts]
+        why = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+        print("| " + " | ".join([*row[1:], *cells, why]) + " |", flush=True)
+
+
+class Games:
+    """Generated games that the expert fails, and critiques of its first groups of episodes."""
+
+    def __init__(self, settings: Guiding) -> None:
+        self.settings, self.player = settings, Player(settings, 0, clumsy=False)
+        self.failed = failed_tasks(self.player, settings, 0)
+        own = []
+        for slot, (task, group) in enumerate(self.failed):
+            judged = JudgedGroup(Assignment(slot, task, "active"), group, self.player.judge(group, 0))
+            own.append(task_critique(judged.judged_episodes()).text)
+        self.critiques = {"none": [""] * len(own), "of its group": own, "of another task": own[1:] + own[:1]}
+
+    def rewrite(self, generator: TextGenerator, name: str, critique: str) -> list[Rewriting]:
+        """One proposal for each game, with equal seeds for every critique."""
+        params, operators = SamplingParams(PROPOSAL, temperature=1.0), self.settings.curriculum.operators
+        rewriter = LLMRewriter(generator, name, attempts=1, operators=operators, params=params)
+        made = []
+        for slot, ((task, group), text) in enumerate(zip(self.failed, self.critiques[critique], strict=True)):
+            tally = tally_of(group)
+            request = Request(task, "easier", tally.accuracy, critique=text, attempts=tally.n)
+            made.append(rewriter.rewrite(request, rng_of(0, "rewrite", slot)))
+        return made
+
+    def accepted(self, made: Sequence[Rewriting]) -> int:
+        """Number of candidates that the recommended rule accepts, after as many groups of the expert as it wants."""
+        rule, count = RecommendedAcceptance(), 0
+        for slot, ((_, group), one) in enumerate(zip(self.failed, made, strict=True)):
+            parent, played = tally_of(group), list[Trajectory]()
+            while one.candidate is not None:
+                trial = Trial("easier", parent, tally_of(played), self.settings.curriculum.band)
+                if (decision := rule.decide(trial)).verdict != "more":
+                    count += decision.accepted
+                    break
+                played += self.player.play([(slot, one.candidate)], len(played) + 1)[0]
+        return count
+
+
+class Together:
+    """A model that answers many requests in one batch: it notes them, and answers when they come again."""
+
+    trainable = False
+
+    def __init__(self, checkpoint: str) -> None:
+        self._chat = opened(CheckpointConfig(checkpoint=checkpoint, max_tokens=PROPOSAL, context=CONTEXT)).generator
+        self._asked: list[tuple[Prompt, SamplingParams]] = []
+        self._answers: Iterator[list[Completion]] | None = None
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """The answer, or an empty one to a request that is noted; requests come again in their order."""
+        if self._answers is not None:
+            return [next(self._answers) for _ in prompts]
+        self._asked += [(prompt, params) for prompt in prompts]
+        return [[Completion("", "stop")] for _ in prompts]
+
+    def answer(self) -> None:
+        """Answer all requests, and print the answers."""
+        begun, prompts = time.perf_counter(), [prompt for prompt, _ in self._asked]
+        forms = tuple(fitted(form_of_schema(params.schema or {}), PROPOSAL) for _, params in self._asked)
+        seeds = tuple(params.seed or 0 for _, params in self._asked)
+        answers = self._chat.generate(prompts, SamplingParams(PROPOSAL, temperature=1.0, seeds=seeds, choices=forms))
+        print("\n".join(answer.text for (answer,) in answers))
+        print(f"{len(prompts)} proposals, {time.perf_counter() - begun:.0f} s", flush=True)
+        self._answers = iter(answers)
+
+
+class Chance:
+    """A generator that draws each answer from the schema."""
+
+    trainable = False
+
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        """One answer to each prompt."""
+        rng = rng_of(params.seed or 0, "chance")
+        return [[Completion(compact_json(example_of(params.schema or {}, rng)), "stop")] for _ in prompts]
 
 
 if __name__ == "__main__":

@@ -46,7 +46,17 @@ from rlanything_task_pools import Event, Task, TaskPool, get_domain
 from rlanything_task_pools.alfworld.stages import STAGES, Stage
 from studies.expert_episodes import played
 
-__all__ = ["CLUMSY", "STAGE_NAMES", "ClumsyExpert", "GuidedArm", "Guiding", "guide"]
+__all__ = [
+    "CLUMSY",
+    "STAGE_NAMES",
+    "ClumsyExpert",
+    "GuidedArm",
+    "Guiding",
+    "Player",
+    "failed_tasks",
+    "guide",
+    "tally_of",
+]
 
 DOMAIN = "alfworld"
 """The one domain whose scripted proposals read what a critique blames."""
@@ -170,7 +180,7 @@ class _Logged:
         """Nothing to free."""
 
 
-class _Expert:
+class Player:
     """The exploring expert, clumsy or not; a model judges its episodes, or the labels that warm a judge up."""
 
     def __init__(self, settings: Guiding, seed: int, clumsy: bool, model: _Model | None = None) -> None:
@@ -232,8 +242,8 @@ def guide(work: Mapping[str, Any], folder: Path) -> None:
     settings, seed = Guiding.model_validate(work["settings"]), int(work["seed"])
     arms = {name: GuidedArm.model_validate(arm) for name, arm in work["arms"].items()}
     model = _Model(settings) if settings.model else None
-    player = _Expert(settings, seed, work["player"] == "clumsy", model)
-    first = _failed(player, settings, seed)
+    player = Player(settings, seed, work["player"] == "clumsy", model)
+    first = failed_tasks(player, settings, seed)
     found = {}
     for name, arm in arms.items():
         kept, log = folder / f"arm-{name}.json", folder / f"prompts-{name}.jsonl"
@@ -247,7 +257,7 @@ def guide(work: Mapping[str, Any], folder: Path) -> None:
     write_atomically(folder / "slots.json", json.dumps(found, indent=1) + "\n")
 
 
-def _failed(player: _Expert, settings: Guiding, seed: int) -> list[tuple[Task, list[Trajectory]]]:
+def failed_tasks(player: Player, settings: Guiding, seed: int) -> list[tuple[Task, list[Trajectory]]]:
     """Tasks with a success rate below the band, each with its first group."""
     failed: dict[str, tuple[Task, list[Trajectory]]] = {}
     for start in range(0, settings.drawn, settings.tasks):
@@ -256,7 +266,7 @@ def _failed(player: _Expert, settings: Guiding, seed: int) -> list[tuple[Task, l
             (number, get_domain(DOMAIN).generate(seed_of(seed, "task", number), **settings.knobs)) for number in numbers
         ]
         for (_, task), group in zip(tasks, player.play(tasks, 0), strict=True):
-            tally = _tally(group)
+            tally = tally_of(group)
             if 2 * tally.n >= settings.rollouts and tally.accuracy <= settings.curriculum.band[0]:
                 failed.setdefault(task.id, (task, group))
         if len(failed) >= settings.tasks:
@@ -264,7 +274,8 @@ def _failed(player: _Expert, settings: Guiding, seed: int) -> list[tuple[Task, l
     return list(failed.values())[: settings.tasks]
 
 
-def _tally(group: Sequence[Trajectory]) -> Tally:
+def tally_of(group: Sequence[Trajectory]) -> Tally:
+    """Solved and valid episodes of a group."""
     valid = [episode.success for episode in group if episode.success is not None]
     return Tally(sum(valid), len(valid))
 
@@ -274,7 +285,7 @@ class _Following:
 
     def __init__(
         self,
-        player: _Expert,
+        player: Player,
         settings: Guiding,
         seed: int,
         first: Sequence[tuple[Task, list[Trajectory]]],
@@ -326,7 +337,7 @@ class _Following:
     def _count_group(self, slot: _Slot, assignment: Assignment, episodes: Sequence[Trajectory]) -> None:
         slot.groups += 1
         slot.steps += sum(len(episode.steps) for episode in episodes)
-        slot.inside = assignment.role == "active" and self._inside(_tally(episodes))
+        slot.inside = assignment.role == "active" and self._inside(tally_of(episodes))
 
     def _count_event(self, slot: _Slot, event: Event) -> None:
         match event.kind:

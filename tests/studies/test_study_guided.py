@@ -18,7 +18,7 @@ from rlanything_task_pools.alfworld import DOMAIN
 from studies.__main__ import app
 from studies.expert_episodes import played
 from studies.guided import GuidedFile, guided_tables, with_service
-from studies.guiding import ClumsyExpert, GuidedArm, Guiding, _Expert, _failed, _Following, guide
+from studies.guiding import ClumsyExpert, GuidedArm, Guiding, Player, _Following, failed_tasks, guide
 from studies.plan import load_file
 from studies.worker import do_work
 
@@ -90,8 +90,8 @@ def test_every_arm_begins_with_the_same_failed_groups(tmp_path: Path) -> None:
 
 def test_a_language_model_reads_the_critique_of_its_arm() -> None:
     settings = Guiding.model_validate({**SETTINGS, "drawn": 6, "groups": 1})
-    player = _Expert(settings, 1, clumsy=True)
-    first = _failed(player, settings, 1)
+    player = Player(settings, 1, clumsy=True)
+    first = failed_tasks(player, settings, 1)
     assert len(first) == 2
     asked: dict[str, list[str]] = {}
     for critique in ("none", "judge", "other"):
@@ -116,8 +116,8 @@ def test_a_language_model_reads_the_critique_of_its_arm() -> None:
 def test_the_reasons_of_a_judge_reach_the_model_of_their_task_alone() -> None:
     """The summaries repeat a word that only the votes on one task have."""
     settings = Guiding.model_validate({**SETTINGS, "drawn": 6, "groups": 1})
-    player = _Expert(settings, 1, clumsy=True)
-    first = _failed(player, settings, 1)
+    player = Player(settings, 1, clumsy=True)
+    first = failed_tasks(player, settings, 1)
     words = {id(episode): word for word, (_, group) in zip(WORDS, first, strict=True) for episode in group}
 
     def judge(episodes: Any, number: int) -> Any:

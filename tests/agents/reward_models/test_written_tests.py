@@ -71,11 +71,18 @@ def test_a_language_model_is_shown_the_problem_and_its_samples_and_nothing_hidde
 
 
 def test_tests_of_functions_are_calls_in_json() -> None:
-    called = problem(entry_point="add", public=[], hidden=[{"stdin": "[1, 2]", "stdout": "3"}])
+    called = problem(
+        entry_point="add",
+        public=[{"stdin": "assert add(1, 2) == 3", "stdout": ""}],
+        checker={"kind": "asserts"},
+        hidden=[{"stdin": "[1, 2]", "stdout": "3"}],
+    )
     answers = [said("Input: [2, 3]\nOutput: 5"), said("Input: 2 3\nOutput: 5")]
     generator = Scripted([answers])
     ((good, bad),) = UnitTestWriter(generator, ChatTests()).write([called], tests=2, seed=0)
-    assert "JSON list of its arguments" in generator.asked[0][0][0][0]["content"]  # type: ignore[index]
+    text = generator.asked[0][0][0][0]["content"]  # type: ignore[index]
+    assert "JSON list of its arguments" in text
+    assert "Sample 1\nassert add(1, 2) == 3\n" in text, "an assert has no output to be shown"
     assert good.test is not None
     assert bad.test is None
     (passes,) = run_tests([Bench(called, ("def add(a, b): return a + b", "def add(a, b): return a"), (good, bad))])
