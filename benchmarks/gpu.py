@@ -1,9 +1,8 @@
 """A real language model on one GPU, in one command: sampling and training against the card's limits, and a learning
 curve.
 
-``python -m benchmarks.gpu --out FOLDER [--config configs/gpu/qwen3-8b.yaml]`` writes ``FOLDER/gpu.json`` and
-``FOLDER/gpu.png`` and ends within ``--minutes``. The model is the policy of the configuration. Each part is stored as
-soon as it is done:
+``python -m benchmarks.gpu --out FOLDER [--config configs/gpu/qwen3-8b.yaml]`` writes ``FOLDER/gpu.json`` and ends
+within ``--minutes``. The model is the policy of the configuration. Each part is stored as soon as it is done:
 
 - *card*: what a large matrix product and a copy on the device reach here. All shares below are shares of these.
 - *sampling*: tokens a second of the transformers engine and, where vLLM is installed, of vLLM, by the number of prompts
@@ -35,8 +34,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything_agents.config import CheckpointConfig, load_config
@@ -272,36 +269,8 @@ def _success(stage: dict[str, Any]) -> dict[str, Any]:
     return {key: panel[key] for key in ("rate", "low", "high", "episodes")}
 
 
-def picture(result: dict[str, Any], path: Path) -> None:
-    """Sampling, training and the learning curve of a result next to each other."""
-    figure = Figure(figsize=(15, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, middle, right = figure.subplots(1, 3)
-    sampled, trained = result.get("sampling", []), result.get("training", [])
-    for kind in dict.fromkeys(row["engine"] for row in sampled):
-        rows = [row for row in sampled if row["engine"] == kind]
-        left.plot([r["prompts"] for r in rows], [r["tokens_per_second"] for r in rows], "o-", label=kind)
-        for row in rows:
-            left.annotate(f"{row['share_of_limit']:.0%}", (row["prompts"], row["tokens_per_second"]))
-    left.set(title="Sampling (share of the memory's limit)", xlabel="prompts of a call", ylabel="tokens/s")
-    left.set(xscale="log", yscale="log")
-    if sampled:
-        left.legend()
-    middle.bar([str(row["micro_batch_tokens"]) for row in trained], [row["tokens_per_second"] for row in trained])
-    for at, row in enumerate(trained):
-        middle.annotate(f"{row['share_of_limit']:.0%}", (at, row["tokens_per_second"]), ha="center")
-    middle.set(title="Training (share of the card's operations)", xlabel="tokens of a micro-batch", ylabel="tokens/s")
-    curve = result.get("learning", {}).get("curve", [])
-    rates = [100 * point["rate"] for point in curve]
-    errors = [[100 * (p["rate"] - p["low"]) for p in curve], [100 * (p["high"] - p["rate"]) for p in curve]]
-    right.errorbar([point["iteration"] for point in curve], rates, yerr=errors, fmt="o-", capsize=3)
-    right.set(title="Success on held-out games", xlabel="iterations", ylabel="%", ylim=(0, None))
-    figure.suptitle(f"{result['model']} on {result['card']['name']}, {result['card']['dtype']}")
-    figure.savefig(path, dpi=120)
-
-
 def main() -> None:
-    """Writes one JSON file and one picture."""
+    """Writes one JSON file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the results")
     parser.add_argument("--config", type=Path, default=CONFIG, help="configuration of a run")
@@ -322,7 +291,6 @@ def main() -> None:
     def store(part: str, value: Any) -> None:
         result[part] = value
         (given.out / "gpu.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        picture(result, given.out / "gpu.png")
 
     share = given.minutes * 60 / 8  # seconds of a part; the loop gets what is left
     limits = card(model.device, model.dtype, sizes)
@@ -338,7 +306,7 @@ def main() -> None:
     store("learning", learning(given.config, changes, given.out, max(60.0, left)))
     for point in result["learning"]["curve"]:
         print(f"iteration {point['iteration']}: {point['rate']:.1%} [{point['low']:.1%}, {point['high']:.1%}]")
-    print(f"{time.monotonic() - start:.0f} s; {given.out / 'gpu.json'}, {given.out / 'gpu.png'}")
+    print(f"{time.monotonic() - start:.0f} s; {given.out / 'gpu.json'}")
 
 
 if __name__ == "__main__":
