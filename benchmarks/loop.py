@@ -1,14 +1,10 @@
-"""Where an iteration of the closed loop spends its time, how many tokens a second its parts come to, and its generation
-next to plain ``generate``.
+"""Where an iteration of the closed loop spends its time, and its generation next to plain ``generate``.
 
 ``python -m benchmarks.loop`` warms two small AlfWorld models up for a minute or two (or takes those of a run: ``--run
-FOLDER``), plays a few iterations and prints three tables.
+FOLDER``), plays a few iterations and prints two tables.
 
 *Iteration split.* Model time is what passes inside the decoder (forward passes and their cache) and inside the
 forward, loss and backward passes of an update; all the rest, sampling and the forms of answers included, is not.
-
-*Tokens a second.* Of the tokens that policy and reward model write, and of those that the updates learn from with their
-prompts, each over all the time of its part of the iteration.
 
 *Generation.* Prompts of policy and reward model in rollouts and judging, answered in two ways that alternate within a
 round, so that both meet the same machine: by the package's engine; and, as one would write it first, by ``generate``
@@ -123,10 +119,6 @@ class Asked:
         """The calls of one."""
         return self.calls[id(generator)]
 
-    def tokens(self, generator: object) -> int:
-        """Number of tokens that a generator has written."""
-        return sum(written(call) for call in self.of(generator))
-
     @contextmanager
     def watching(self) -> Iterator[None]:
         """For the time of a block every call of a chat generator is kept."""
@@ -148,35 +140,24 @@ def written(call: Sequence[tuple[list[int], list[Completion]]]) -> int:
 
 def iteration_split(
     loop: Loop, played: list[gym.Env[Any, Any]], iterations: int, now: Callable[[], float]
-) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    """Seconds of each part, and tokens a second of some, one row an iteration."""
+) -> list[dict[str, float]]:
+    """Seconds of each part, one row an iteration."""
     splits: list[dict[str, float]] = []
-    speeds: list[dict[str, float]] = []
     rows: list[dict[str, Any]] = []
-    learnt: list[int] = []
     envs, learners = list(played), loop.learners
     for _ in range(iterations):
-        clock, asked = Clock(now), Asked()
+        clock = Clock(now)
         played[:] = [TimedEnv(env, clock) for env in envs]
         training_step = clock.around("update: model", SampleTrainer.training_step)
-        learnt.clear()
 
         def timed(model: PreTrainedModel, lanes: int, clock: Clock = clock) -> Any:
             name = "rollout: model" if model is learners.policy.model else "judge: model"
             return TimedDecoder(RaggedDecoder(model, lanes), clock, name)
 
-        def update(
-            trainer: SampleTrainer, samples: Any, *args: Any, work: Any = SampleTrainer.update, **more: Any
-        ) -> Any:
-            learnt.append(sum(map(len, samples)))
-            return work(trainer, samples, *args, **more)
-
         with (
             patch.object(generator_module, "RaggedDecoder", timed),
             patch.object(SampleTrainer, "training_step", lambda *args, step=training_step: step(*args)),
-            patch.object(SampleTrainer, "update", update),
             patch("rlanything_agents.runs.progress.time.perf_counter", now),
-            asked.watching(),
             clock.at("iteration"),
         ):
             row = loop.iterate(rows).row
@@ -191,15 +172,8 @@ def iteration_split(
         split["update: rest"] = updating - spent["update: model"]
         split["everything else"] = spent["iteration"] - sum(split.values())
         splits.append(split)
-        speeds.append(
-            {
-                "rollout, tokens written": asked.tokens(learners.actor.engine) / laps["rollout"],
-                "judge, tokens written": asked.tokens(learners.judge_model.generator) / laps["judge"],
-                "updates, tokens learnt": sum(learnt) / updating,
-            }
-        )
     played[:] = envs
-    return splits, speeds
+    return splits
 
 
 def print_split(splits: Sequence[dict[str, float]]) -> None:
@@ -219,14 +193,6 @@ def print_line(name: str, seconds: Sequence[float], shares: Sequence[float], not
     print(
         f"{name:26}{median(seconds):10.2f}{median(shares):8.1%}{min(shares):8.1%}{max(shares):8.1%}   {note}".rstrip()
     )
-
-
-def print_speeds(speeds: Sequence[dict[str, float]]) -> None:
-    print(f"Tokens a second, {len(speeds)} iterations\n{'':26}{'median':>10}{'min':>8}{'max':>8}")
-    for name in speeds[0]:
-        found = [row[name] for row in speeds]
-        print(f"{name:26}{median(found):10.0f}{min(found):8.0f}{max(found):8.0f}")
-    print()
 
 
 def plain(
@@ -343,9 +309,7 @@ def main() -> None:
             workers = LocalWorkers(config, parts.learners, parts.envs)
             player = Player(config.rollout, workers, parts.reviewer, curriculum, config.seed)
             loop = Loop(parts.learners, parts.reviewer, curriculum, player, used=config.used, seed=config.seed)
-            splits, speeds = iteration_split(loop, parts.envs, args.iterations + 1, now)
-            print_split(splits[1:])
-            print_speeds(speeds[1:])
+            print_split(iteration_split(loop, parts.envs, args.iterations + 1, now)[1:])
         print(f"load at the end {os.getloadavg()[0]:.1f}")
 
 
