@@ -12,25 +12,9 @@ from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.stored.curves import pick
 from studies.jobs import Key, has_ended, stored_runs
 from studies.plan import BEFORE
+from studies.tables import JUDGE_MEASURES
 
-__all__ = ["CURVES", "JUDGE", "LOOP", "read_curves", "read_results"]
-
-JUDGE = (
-    "process",
-    "process_balanced",
-    "likeliest",
-    "outcome",
-    "outcome_balanced",
-    "outcome_auc",
-    "mid_auc",
-    "calibration",
-    "unparsable",
-    "ut",
-    "detect",
-)
-"""Shares of the judge on the fixed trajectories of the warm start; of a writer of unit tests ``ut`` and ``detect``."""
-LOOP = ("accepted", "proposed", "env_steps", "iterations", "seconds")
-"""Of the loop: counts, and seconds without the evaluations; of `BEFORE`, the seconds of the warm start."""
+__all__ = ["CURVES", "read_curves", "read_results"]
 
 CURVES = (
     "success.active",
@@ -52,7 +36,8 @@ def read_results(study: Path) -> pd.DataFrame:
     """One row for each number a finished run came to.
 
     Returns:
-        Columns regime, arm, seed, panel (a split, ``judge`` or ``loop``), metric, value, episodes.
+        Columns regime, arm, seed, panel (a split, ``judge`` or ``loop``), metric, value, episodes. Seconds of the loop
+        are without the evaluations; of `BEFORE` they are those of the warm start.
     """
     rows = [{**key._asdict(), **row} for key, folder in stored_runs(study) for row in _numbers(key, folder)]
     return pd.DataFrame(rows, columns=["regime", "arm", "seed", "panel", "metric", "value", "episodes"])
@@ -80,12 +65,11 @@ def _numbers(key: Key, folder: RunFolder) -> Iterator[dict[str, Any]]:
     for split, panel in result["panels"].items():
         yield {"panel": split, "metric": "success", "value": panel["rate"], "episodes": panel["episodes"]}
     judged = result["judge"].get("trajectories", result["judge"].get("tasks", 0))
-    for metric in JUDGE:
+    for metric, _ in JUDGE_MEASURES:
         if (value := result["judge"].get(metric)) is not None:
             yield {"panel": "judge", "metric": metric, "value": value, "episodes": judged}
-    for metric in LOOP:
-        if metric in loop:
-            yield {"panel": "loop", "metric": metric, "value": float(loop[metric]), "episodes": 0}
+    for metric, value in loop.items():
+        yield {"panel": "loop", "metric": metric, "value": float(value), "episodes": 0}
 
 
 def read_curves(study: Path) -> pd.DataFrame:
@@ -126,7 +110,7 @@ def _panels(folder: RunFolder, stage: str, iteration: int, steps: int) -> Iterat
         if ended:
             value = sum(ended) / len(ended)
             yield {"iteration": iteration, "env_steps": steps, "metric": f"panel.{split}", "value": value}
-    for metric in JUDGE:
+    for metric, _ in JUDGE_MEASURES:
         if (measured := result["judge"].get(metric)) is not None:
             yield {"iteration": iteration, "env_steps": steps, "metric": f"judge.{metric}", "value": measured}
 

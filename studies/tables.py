@@ -12,6 +12,7 @@ from studies.plan import StudyFile
 from studies.statistics import ENOUGH, MIN_SEEDS, Difference, estimate, paired_difference, points
 
 __all__ = [
+    "JUDGE_MEASURES",
     "NONE",
     "Measure",
     "Table",
@@ -38,6 +39,7 @@ JUDGE_MEASURES = (
     ("ut", "ut"),
     ("detect", "detect"),
 )
+"""Shares of the judge on the fixed trajectories of the warm start; of a writer of unit tests ``ut`` and ``detect``."""
 LOOP_MEASURES = (("accepted", "accepted tasks"), ("env_steps", "env steps"), ("seconds", "seconds of learning"))
 PLACES = ("in-domain", "out-of-domain")
 NONE = "–"
