@@ -67,8 +67,22 @@ def table1(
 
     The same command continues an interrupted study. With more seeds or arms it adds to what is there.
     """
-    where = out or Path("runs/study-quick" if quick else "runs/study")
-    _arms(file, where, regime, arms, seeds, quick, override, workers)
+    folder = out or Path("runs/study-quick" if quick else "runs/study")
+    with plain_errors("studies"):
+        from studies.plan import StudyFile, load_file, make_plan
+
+        plan = make_plan(
+            load_file(file, StudyFile),
+            regimes=_names(regime),
+            arms=_names(arms),
+            seeds=seeds,
+            quick=quick,
+            overrides=override or (),
+        )
+        from studies.study import run_study  # pandas and matplotlib: not before the plan holds
+
+        failed = _interruptible(folder, lambda: run_study(plan, folder, workers=workers, command=_command()))
+    raise typer.Exit(1 if failed else 0)
 
 
 @app.command()
@@ -184,34 +198,6 @@ def see(
             train, unseen = (screens(out / "screens", part) for part in ("train", "held-out"))
             act(out, train, answers, seed=seed, note=typer.echo)
             typer.echo(f"Answers: {measure(out, train, unseen)}")
-
-
-def _arms(
-    file: Path,
-    folder: Path,
-    regimes: list[str] | None,
-    arms: list[str] | None,
-    seeds: int | None,
-    quick: bool,
-    overrides: list[str] | None,
-    workers: int,
-) -> None:
-    """Run the arms of a study file; does not return."""
-    from studies.plan import StudyFile, load_file, make_plan
-
-    with plain_errors("studies"):
-        plan = make_plan(
-            load_file(file, StudyFile),
-            regimes=_names(regimes),
-            arms=_names(arms),
-            seeds=seeds,
-            quick=quick,
-            overrides=overrides or (),
-        )
-        from studies.study import run_study  # pandas and matplotlib: not before the plan holds
-
-        failed = _interruptible(folder, lambda: run_study(plan, folder, workers=workers, command=_command()))
-    raise typer.Exit(1 if failed else 0)
 
 
 def _on_judges(kind: Literal["align", "search"], file: Path, folder: Path, **options: Any) -> None:
