@@ -6,15 +6,12 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from rlanything_agents.tools.cli.options import Changes
 from rlanything_agents.tools.cli.output import plain_errors
-
-if TYPE_CHECKING:
-    from rlanything_agents.config import LLMConfig
 
 __all__ = ["app"]
 
@@ -37,11 +34,7 @@ TrainedIn = Annotated[
 ]
 _NAMES = "Names, repeated or with commas; else what the file says."
 Arms = Annotated[list[str] | None, typer.Option(help=_NAMES)]
-LLMUrl = Annotated[str | None, typer.Option(help="An OpenAI-compatible service that rewrites tasks.")]
-LLMModel = Annotated[
-    str | None, typer.Option(help="The model to ask there; for `guided` without a service, a checkpoint.")
-]
-LLMKey = Annotated[str | None, typer.Option(help="Environment variable that holds the key.")]
+LLMModel = Annotated[str | None, typer.Option(help="A checkpoint that rewrites tasks, summarises and judges.")]
 Regimes = Annotated[list[str] | None, typer.Option(help=_NAMES)]
 
 
@@ -141,9 +134,7 @@ def guided(
     arms: Arms = None,
     seeds: Seeds = None,
     out: Where = Path("runs/guided"),
-    llm_url: LLMUrl = None,
     llm_model: LLMModel = None,
-    llm_key_env: LLMKey = None,
     workers: Workers = 2,
     file: File = Path("configs/study/guided.yaml"),
 ) -> None:
@@ -152,14 +143,12 @@ def guided(
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
     with plain_errors("studies"):
-        from studies.guided import GuidedFile, run_guided, with_checkpoint, with_service
+        from studies.guided import GuidedFile, run_guided, with_checkpoint
         from studies.plan import load_file
 
         content = load_file(file, GuidedFile)
-        if llm_url is None and llm_model is not None:
+        if llm_model is not None:
             content = with_checkpoint(content, llm_model)
-        elif (service := _service(llm_url, llm_model, llm_key_env)) is not None:
-            content = with_service(content, service)
         failed = _interruptible(
             out,
             lambda: run_guided(
@@ -212,16 +201,6 @@ def _on_judges(kind: Literal["align", "search"], file: Path, folder: Path, **opt
             folder, lambda: run_on_judges(content, kind, folder, write, command=_command(), **options)
         )
     raise typer.Exit(1 if failed else 0)
-
-
-def _service(url: str | None, model: str | None, key_env: str | None) -> LLMConfig | None:
-    """The service of a language model that options name; None without one."""
-    from rlanything_agents.config import LLMConfig
-    from studies.plan import StudyError
-
-    if (url is None) != (model is None):
-        raise StudyError("--llm-url and --llm-model go together: the service, and the model to ask there")
-    return None if url is None or model is None else LLMConfig(base_url=url, model=model, api_key_env=key_env)
 
 
 def _interruptible(folder: Path, study: Callable[[], int]) -> int:

@@ -12,9 +12,8 @@ import pandas as pd  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
-from rlanything_agents.config import LLMConfig
 from rlanything_agents.runs.folder import write_atomically
-from studies.guiding import PROPOSAL, STAGE_NAMES, GuidedArm, Guiding
+from studies.guiding import STAGE_NAMES, GuidedArm, Guiding
 from studies.jobs import Job, Key, Progress
 from studies.plan import Name, StudyError
 from studies.report import write_frame
@@ -28,7 +27,6 @@ __all__ = [
     "read_guided",
     "run_guided",
     "with_checkpoint",
-    "with_service",
     "write_guided",
 ]
 
@@ -54,14 +52,6 @@ class GuidedFile(BaseModel):
     def asks_a_model(self) -> bool:
         """Whether in any arm a language model rewrites."""
         return any(arm.rewriter == "llm" for arm in self.arms.values())
-
-
-def with_service(file: GuidedFile, service: LLMConfig) -> GuidedFile:
-    """The file with the service that rewrites and summarises, by one proposal for each request."""
-    service = service.model_copy(update={"attempts": 1, "max_tokens": PROPOSAL})
-    rules = file.settings.curriculum.model_copy(update={"llm": service})
-    settings = file.settings.model_copy(update={"curriculum": rules})
-    return file.model_copy(update={"settings": settings})
 
 
 def with_checkpoint(file: GuidedFile, checkpoint: str) -> GuidedFile:
@@ -102,8 +92,8 @@ def run_guided(
             raise StudyError(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     if file.asks_a_model and file.settings.curriculum.llm is None and file.settings.model is None:
         raise StudyError(
-            "a language model rewrites in this study: name its service with --llm-url and --llm-model, or a checkpoint "
-            "with --llm-model alone"
+            "a language model rewrites in this study: name a checkpoint with --llm-model, or a service in the file "
+            "under settings.curriculum.llm"
         )
     chosen = {name: arm for name, arm in file.arms.items() if not arms or name in arms}
     file = file.model_copy(update={"arms": chosen})

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 from typer.testing import CliRunner
 
-from rlanything_agents.config import LLMConfig
 from rlanything_agents.domains.alfworld.expert import ExploringExpert
 from rlanything_agents.reward_models.step_judge import StepVotes, Vote
 from rlanything_envs.curriculum import LLMRewriter
@@ -17,7 +16,7 @@ from rlanything_envs.views import make_env
 from rlanything_task_pools.alfworld import DOMAIN
 from studies.__main__ import app
 from studies.expert_episodes import played
-from studies.guided import GuidedFile, guided_tables, with_service
+from studies.guided import GuidedFile, guided_tables
 from studies.guiding import ClumsyExpert, GuidedArm, Guiding, Player, _Following, failed_tasks, guide
 from studies.plan import load_file
 from studies.worker import do_work
@@ -61,13 +60,10 @@ def test_the_files_of_the_repository_are_whole(tmp_path: Path) -> None:
     file = load_file(CONFIGS / "guided.yaml", GuidedFile)
     assert set(file.arms) == {"blind", "random", "search", "judge", "truth", "flipped", "weakness"}
     llm = CONFIGS / "guided-llm.yaml"
-    asked = with_service(load_file(llm, GuidedFile), LLMConfig(base_url="http://localhost:1/v1", model="m"))
-    assert asked.asks_a_model
-    assert asked.settings.curriculum.llm is not None
-    assert asked.settings.curriculum.llm.attempts == 1
+    assert load_file(llm, GuidedFile).asks_a_model
     refused = CliRunner().invoke(app, ["guided", "--file", str(llm), "--out", str(tmp_path / "out")])
     assert refused.exit_code
-    assert "--llm-url" in refused.output
+    assert "--llm-model" in refused.output
     assert not (tmp_path / "out").exists()
 
 
