@@ -10,7 +10,7 @@ critique, with that of the task's own group, and with that of another task. The 
 the scores of the expert's heuristic step labels. The expert plays what is proved until the recommended rule decides.
 Chance rewrites the same games.
 
-    python -m benchmarks.proposals --model qwen2.5-coder-1.5b [--tasks 16] [--threads 1]
+    python -m benchmarks.proposals --model qwen2.5-coder-1.5b --tasks 16 [--threads 1]
 """
 
 import argparse
