@@ -118,7 +118,7 @@ def test_a_long_chain_takes_linear_time():
         assert len(index.closure(["p0"])) == count
         return time.process_time() - begin
 
-    assert min(seconds(8000) for _ in range(3)) < 16 * min(seconds(1000) for _ in range(3))
+    assert min(seconds(16000) for _ in range(3)) < 64 * min(seconds(1000) for _ in range(3))  # quadratic: 256 times
 
 
 def test_the_pinned_list_has_what_the_desktop_needs():
