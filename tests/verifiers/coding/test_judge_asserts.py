@@ -274,18 +274,17 @@ def test_a_result_that_differs_from_itself_can_be_an_argument():
 )
 def test_the_rounds_of_a_test_share_its_limits(program, test, verdict):
     began = time.monotonic()
-    found = judgement(program, test, limits=Limits(cpu=0.3, wall=2.0))
+    found = judgement(program, test, limits=Limits(cpu=0.3, wall=2.0) if verdict == "TLE" else LIMITS)
     assert found.verdicts[0].removesuffix("_WALL") == verdict, found
     assert found.error is None
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 60
 
 
 def test_processor_time_of_a_test_is_that_of_all_rounds():
-    program = "def f(x):\n    for _ in range(10**6): pass\n    return x - 1"
-    once, many = judgement(program, "assert f(1) == 0"), judgement(program, "x = 6\nwhile x > 0:\n    x = f(x)")
-    assert once.passed
-    assert many.passed
-    assert many.cpu[0] > 10 * once.cpu[0]  # 1 + 2 + ... + 6 calls
+    spin = "import time\ndef f(x):\n    end = time.process_time() + 0.02\n    while time.process_time() < end: pass\n"
+    found = judgement(f"{spin}    return x - 1", "x = 6\nwhile x > 0:\n    x = f(x)")
+    assert found.passed, found
+    assert found.cpu[0] >= 0.4  # of 1 + 2 + ... + 6 calls; the last round alone has six
 
 
 def test_a_failed_sandbox_is_no_failed_test(monkeypatch):
