@@ -153,7 +153,7 @@ def test_a_thousand_copies_are_fast(tasks):
         start = time.process_time()
         *_, infos = vector.step(actions)
         best = min(best, time.process_time() - start)
-    assert 1024 / best > 5_000  # steps a second of processor time; some 50,000 on an idle laptop core
+    assert 1024 / best > 500  # steps a second of processor time; some 50,000 on an idle laptop core
 
 
 # -- Gymnasium's own vector environments

@@ -239,7 +239,7 @@ def test_answers_without_end(guest, path, kind, monkeypatch):
         try:
             if kind != "headers":
                 handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n" if kind != "silence" else b"")
-            end = time.monotonic() + 8
+            end = time.monotonic() + 30
             while time.monotonic() < end:
                 if kind == "flood":
                     handler.wfile.write(b"\x89PNG" * 10_000)
@@ -253,7 +253,7 @@ def test_answers_without_end(guest, path, kind, monkeypatch):
     begin = time.monotonic()
     with pytest.raises(InfrastructureError):
         made(guest, "never").reset(seed=0)
-    assert time.monotonic() - begin < 7
+    assert time.monotonic() - begin < 25
 
 
 def test_a_screen_that_changes_its_size(guest, monkeypatch):

@@ -162,7 +162,7 @@ def test_silence_ends_a_connection(runs: Path, served: Served, monkeypatch: pyte
                         break
                 except TimeoutError:
                     connection.sendall(b"x" if begin else b"")
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 12  # and not after the 15 s of a server that nobody changed
 
 
 def test_silent_connections_are_bounded(runs: Path, served: Served) -> None:
@@ -170,7 +170,7 @@ def test_silent_connections_are_bounded(runs: Path, served: Served) -> None:
     crowd = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(3 * view_server.WAITING)]
     try:
         assert ask(server, "/?token=wrong")[0] == 403
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while threading.active_count() > view_server.WAITING + 20:
             assert time.monotonic() < end
             time.sleep(0.05)
