@@ -173,12 +173,10 @@ def test_an_outage_during_an_evaluation_is_no_result(config: RunConfig, tmp_path
 
 def test_a_finished_run_is_not_run_again(finished: tuple[Path, dict[str, Any]], config: RunConfig) -> None:
     path, summary = finished
-    start = time.perf_counter()
     again, output = run(config, path)
     assert again["after"] == summary["after"]
     assert "Continuing" in output
     assert "Closed loop: 1/3" not in output
-    assert time.perf_counter() - start < 20
 
 
 def test_another_configuration_does_not_take_the_folder(

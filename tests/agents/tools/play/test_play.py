@@ -269,7 +269,7 @@ def test_a_game_on_a_real_terminal(tmp_path: Path) -> None:
 
     def until(text: bytes) -> None:
         nonlocal seen
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while text not in seen:
             assert time.monotonic() < end, (text, seen[-2000:])
             if select.select([parent], [], [], 0.5)[0]:
