@@ -78,7 +78,7 @@ def test_the_blamed_stage_is_eased_first(blamed: tuple[str, ...], part: str) -> 
 
 def test_starts_and_rooms_ease_stages_too() -> None:
     domain, found = DOMAIN.with_operators(["start", "scene"]), set()
-    for task in sample()[:12]:
+    for task in sample()[:4]:
         for action in ("go", "take", "clean", "use"):
             for proposal in domain.propose(task, "easier", np.random.default_rng(0), (action,))[:2]:
                 found.add((action, str(proposal.get("start", "scene"))))
