@@ -1,7 +1,7 @@
 """Shares of proposals that each domain proves: those of chance, and a language model's with and without critiques.
 
-An answer of chance is drawn from the schema that a language model gets, all of its parts at once. What is free text in
-it stays null; in coding half of the answers have words around `{problem}`.
+An answer of chance is drawn from the schema that a language model gets: one part, or in a problem without knobs free
+text; in coding half of the answers have words around `{problem}` beside it.
 
     python -m benchmarks.proposals [--tasks 100] [--domains alfworld coding osworld]
 

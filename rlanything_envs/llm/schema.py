@@ -95,8 +95,6 @@ def schema_text(schema: Mapping[str, Any]) -> str:
     or null
     """
     note = f"({schema['description']})" if "description" in schema else ""
-    if "anyOf" in schema and len(schema["anyOf"]) == 2 and schema["anyOf"][0] == {"const": None}:
-        return " ".join(part for part in (f"null | {schema_text(schema['anyOf'][1])}", note) if part)
     for several in ("oneOf", "anyOf"):
         if several in schema:
             variants = "\nor ".join(schema_text(option) for option in schema[several])
@@ -123,7 +121,7 @@ def _brief(schema: Mapping[str, Any]) -> str:
 
 
 def example_of(schema: Mapping[str, Any], rng: np.random.Generator) -> Any:
-    """A value of a schema, drawn evenly; of several variants one without free text, if there is one."""
+    """A value of a schema, drawn evenly, with one property if none is required; without free text where it can be."""
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
@@ -133,10 +131,12 @@ def example_of(schema: Mapping[str, Any], rng: np.random.Generator) -> Any:
             options = [option for option in schema[several] if _is_listed(option)] or schema[several]
             return example_of(options[int(rng.integers(len(options)))], rng)
     if schema.get("type") == "object":
-        required = [name for name in schema.get("properties", {}) if name in schema.get("required", ())]
-        if not required and schema.get("properties"):
-            required = [list(schema["properties"])[int(rng.integers(len(schema["properties"])))]]
-        return {name: example_of(schema["properties"][name], rng) for name in required}
+        parts = schema.get("properties", {})
+        drawn = [name for name in parts if name in schema.get("required", ())]
+        if not drawn and parts:
+            listed = [name for name in parts if _is_listed(parts[name])] or list(parts)
+            drawn = [listed[int(rng.integers(len(listed)))]]
+        return {name: example_of(parts[name], rng) for name in drawn}
     if schema.get("type") == "array":
         return [example_of(schema.get("items", {}), rng) for _ in range(max(1, int(schema.get("minItems", 0))))]
     if schema.get("type") == "string":
@@ -190,6 +190,9 @@ def _properties(parts: Sequence[tuple[str, Form]], required: frozenset[str], lea
 
     @cache
     def tail(at: int, count: int) -> Form | None:
+        if count and least <= count <= most - len(parts) + at:  # each of the rest may come or not
+            rest = [(name, Then((f",{json.dumps(name)}:", value))) for name, value in parts[at:]]
+            return Then((*(pair if name in required else OneOf(("", pair)) for name, pair in rest), "}"))
         options: list[Form] = []
         for number in range(at, len(parts) if count < most else at):
             name, value = parts[number]

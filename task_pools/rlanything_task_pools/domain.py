@@ -96,16 +96,16 @@ class Domain(Protocol):
         ...
 
 
-KEPT = "null keeps a part as it is; several parts may change at once"
+LEFT_OUT = "what is left out stays as it is; several parts may change at once"
 """What the schema of a proposal says of itself."""
 
 
-def nullable(parts: Mapping[str, Any], description: str = "") -> dict[str, Any]:
-    """JSON schema of an object of parts that may each be null."""
+def some_of(parts: Mapping[str, Any], description: str = "") -> dict[str, Any]:
+    """JSON schema of an object with some of these parts, at least one: a model that may write null for each does so."""
     return ({"description": description} if description else {}) | {
         "type": "object",
-        "properties": {name: {"anyOf": [{"const": None}, part]} for name, part in parts.items()},
-        "required": list(parts),
+        "properties": dict(parts),
+        "minProperties": min(1, len(parts)),
         "additionalProperties": False,
     }
 

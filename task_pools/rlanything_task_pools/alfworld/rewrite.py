@@ -16,7 +16,7 @@ from rlanything_task_pools.alfworld.operators.goal import FIELDS, check_fit, goa
 from rlanything_task_pools.alfworld.operators.proved import prove_change
 from rlanything_task_pools.alfworld.operators.scene import SceneOperator
 from rlanything_task_pools.alfworld.stages import STAGES, Stage, eased_stages
-from rlanything_task_pools.domain import KEPT, nullable
+from rlanything_task_pools.domain import LEFT_OUT, some_of
 from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, Task
 
 __all__ = ["MARGIN", "goals_on", "proposal_schema", "propose", "scene_and_goal", "validate"]
@@ -101,13 +101,10 @@ def validate(
 
 
 def proposal_schema(task: Task, operators: Sequence[str] = FREE) -> dict[str, Any]:
-    """JSON schema of the proposals that `validate` reads, with the names this task's room has.
-
-    Each part may be null, and then stays as it is.
-    """
+    """JSON schema of the proposals that `validate` reads, with the names this task's room has."""
     parent = Parent.of(task)
     parts = {key: part for name in operators for key, part in OPERATORS[name].properties(parent).items()}
-    return nullable(parts, KEPT)
+    return some_of(parts, LEFT_OUT)
 
 
 def _blunt(eased: frozenset[Stage], stage: Stage) -> tuple[bool, int]:

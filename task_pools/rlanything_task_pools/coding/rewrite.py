@@ -16,7 +16,7 @@ from rlanything_task_pools.coding.generate import draw, level_index, movable, pr
 from rlanything_task_pools.coding.payload import Example, make_task, read_payload
 from rlanything_task_pools.coding.screen import screen, undecided
 from rlanything_task_pools.coding.statements import STYLES
-from rlanything_task_pools.domain import KEPT, nullable
+from rlanything_task_pools.domain import LEFT_OUT, some_of
 from rlanything_task_pools.frozen import freeze
 from rlanything_task_pools.knobs import KnobError
 from rlanything_task_pools.task import Direction, Refused, Rejection, Rewrite, StrictRecord, Task, TaskFormatError
@@ -78,7 +78,7 @@ def propose(
 def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[str, Any]:
     """JSON schema of the proposals that `validate` reads for a task."""
     parts = _knob_schema(task) if "knob" in operators else {}
-    return nullable(parts | (_statement_schema() if "statement" in operators else {}), KEPT)
+    return some_of(parts | (_statement_schema() if "statement" in operators else {}), LEFT_OUT)
 
 
 def _knob_schema(task: Task) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _knob_schema(task: Task) -> dict[str, Any]:
         for knob, others in offered.items()
         if others
     }
-    return {"knobs": nullable(knobs)} if knobs else {}
+    return {"knobs": some_of(knobs)} if knobs else {}
 
 
 def validate(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_task_pools.domain import KEPT, nullable
+from rlanything_task_pools.domain import LEFT_OUT, some_of
 from rlanything_task_pools.osworld.difficulty import difficulty, steps_of
 from rlanything_task_pools.osworld.generate import told
 from rlanything_task_pools.osworld.meaning import likeness, lost
@@ -79,7 +79,7 @@ def proposal_schema(task: Task, operators: Sequence[str] = OPERATORS) -> dict[st
     if not start:
         return instruction
     parts = {"instruction": instruction} if instruction["properties"] else {}
-    return nullable(parts | {"start": nullable(start)}, KEPT)
+    return some_of(parts | {"start": some_of(start)}, LEFT_OUT)
 
 
 def _start_schema(task: Task, payload: Payload, operators: Sequence[str]) -> dict[str, Any]:

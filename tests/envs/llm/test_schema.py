@@ -63,6 +63,7 @@ def test_the_proposals_of_every_domain_have_a_form(domain: str) -> None:
         schema = get_domain(domain).proposal_schema(task)
         for _ in range(10):
             jsonschema.validate(json.loads(some_answer(form_of_schema(schema), rng)), schema)
+        assert not matches(form_of_schema(schema), json.dumps(dict.fromkeys(schema["properties"])))
 
 
 @given(SCHEMAS, st.integers(0, 2**32 - 1))
@@ -86,6 +87,9 @@ def test_properties_by_hand() -> None:
         assert matches(form, good)
     for bad in ("{}", '{"a":"x"}', '{"b":2}', '{"b":1, "c":null}', '{"a":"long","b":1}', '{"b":1,"d":2}', '{"b": 1}'):
         assert not matches(form, bad)
+    some = form_of_schema(schema | {"required": [], "minProperties": 1})
+    found = [matches(some, text) for text in ('{"a":"x","b":1,"c":null}', '{"c":null}', "{}", '{"c":null,"a":""}')]
+    assert found == [True, True, False, False]
     one = form_of_schema(schema | {"required": [], "minProperties": 1, "maxProperties": 1})
     assert matches(one, '{"c":null}')
     assert not matches(one, "{}")
