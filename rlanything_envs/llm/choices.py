@@ -138,39 +138,31 @@ def fitted(form: Form, tokens: int) -> Form:
     """The form with its longest free texts cut so that every answer of it fits into a number of tokens, with its end.
 
     A token of any tokenizer has at least one character of such a text. So free text gets fewer characters than it
-    could have in most tokenizers, and an answer is never cut off before it has its form.
+    could have in most tokenizers, and an answer is never cut off before it has its form. Where lists alone may have
+    more tokens, there is only room for their fewest items: an answer with long lists may be cut off.
 
     Args:
         form: The form.
         tokens: Maximum tokens of an answer.
     """
-    widest = _widest(form)
-    if widest == 0 or _longest(form, widest) < tokens:
+    if _longest(form, tokens) < tokens:
         return form
-    return _cut(form, max(0, bisect_right(range(widest + 1), tokens - 1, key=lambda most: _longest(form, most)) - 1))
+    whole = _longest(form, 0) < tokens
+    fitting = bisect_right(range(tokens), tokens - 1, key=lambda most: _longest(form, most, whole))
+    return _cut(form, max(0, fitting - 1))
 
 
-def _widest(form: Form) -> int:
-    """Maximum characters of any free text; 0 without one."""
-    if isinstance(form, str):
-        return 0
-    if isinstance(form, Prose):
-        return form.most
-    parts = (form.part,) if isinstance(form, Repeat) else form.options if isinstance(form, OneOf) else form.parts
-    return max(map(_widest, parts), default=0)
-
-
-def _longest(form: Form, most: int) -> int:
-    """Maximum bytes of an answer whose free texts have at most ``most`` characters each."""
+def _longest(form: Form, most: int, whole: bool = True) -> int:
+    """Maximum bytes of an answer with free texts of at most ``most`` characters; if not ``whole``, with few repeats."""
     if isinstance(form, str):
         return len(form.encode())
     if isinstance(form, Prose):
         return min(form.most, most)
     if isinstance(form, Repeat):
-        return form.most * _longest(form.part, most)
+        return (form.most if whole else form.least) * _longest(form.part, most, whole)
     if isinstance(form, OneOf):
-        return max(_longest(option, most) for option in form.options)
-    return sum(_longest(part, most) for part in form.parts)
+        return max(_longest(option, most, whole) for option in form.options)
+    return sum(_longest(part, most, whole) for part in form.parts)
 
 
 def _cut(form: Form, most: int) -> Form:

@@ -25,6 +25,8 @@ MAX_ITEMS = 8
 """Maximum items of a list without a ``maxItems``, or with a larger one."""
 MAX_PROPERTIES = 8
 """Maximum optional properties of an object: the form lists their combinations."""
+DEPTH, ANY_TEXT, ANY_KEY = 2, 80, 16
+"""Bounds of any value (the empty schema): lists and objects around each other, characters of a text and of a key."""
 
 _QUOTED = '\n\\"'
 _ANY_TEXT = r'(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*'
@@ -44,11 +46,13 @@ def form_of_schema(schema: Mapping[str, Any]) -> Form:
     """The form of the JSON values that a schema accepts.
 
     Read are ``enum``, ``const``, ``oneOf``, ``anyOf``, and objects, lists, texts, numbers, booleans and null by their
-    ``type``. Ranges of numbers and patterns of texts are not.
+    ``type``. Ranges of numbers and patterns of texts are not. The empty schema accepts any value, of bounded size.
 
     Raises:
         GeneratorError: The schema uses something else.
     """
+    if not schema:
+        return _any(DEPTH)
     if "const" in schema:
         return compact_json(schema["const"])
     if "enum" in schema:
@@ -165,10 +169,24 @@ def _text(schema: Mapping[str, Any]) -> Form:
 def _list(schema: Mapping[str, Any]) -> Form:
     item, least = form_of_schema(schema.get("items", {})), int(schema.get("minItems", 0))
     most = max(least, min(int(schema.get("maxItems", MAX_ITEMS)), MAX_ITEMS))
+    return _bracketed("[]", item, least, most)
+
+
+@cache
+def _any(depth: int) -> Form:
+    plain = (_text({"maxLength": ANY_TEXT}), _PLAIN_TYPES["number"], "true", "false", "null")
+    if not depth:
+        return OneOf(plain)
+    value, key = _any(depth - 1), _text({"maxLength": ANY_KEY})
+    return OneOf((*plain, _bracketed("[]", value), _bracketed("{}", Then((key, ":", value)))))
+
+
+def _bracketed(ends: str, part: Form, least: int = 0, most: int = MAX_ITEMS) -> Form:
+    """A part several times, with commas between, in a pair of brackets."""
     if most == 0:
-        return "[]"
-    some = Then(("[", item, Repeat(Then((",", item)), max(0, least - 1), most - 1), "]"))
-    return some if least else OneOf(("[]", some))
+        return ends
+    some = Then((ends[0], part, Repeat(Then((",", part)), max(0, least - 1), most - 1), ends[1]))
+    return some if least else OneOf((ends, some))
 
 
 def _object(schema: Mapping[str, Any]) -> Form:

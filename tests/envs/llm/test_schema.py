@@ -23,6 +23,7 @@ LEAVES = st.one_of(
     st.booleans().map(lambda v: {"const": v}),
     st.sampled_from(["integer", "number", "boolean", "null", "string"]).map(lambda v: {"type": v}),
     st.integers(1, 9).map(lambda n: {"type": "string", "minLength": 1, "maxLength": n}),
+    st.just({}),
 )
 
 
@@ -95,11 +96,14 @@ def test_properties_by_hand() -> None:
     assert not matches(one, "{}")
     assert not matches(one, '{"b":1,"c":null}')
     assert matches(form_of_schema({"type": "string"}), f'"{"x" * MAX_TEXT}"')
+    anything = form_of_schema({})
+    assert all(matches(anything, value) for value in ("-1.5", '[[1,"a"],{"k":2}]', '{"k":{"k":null}}', "{}", "true"))
+    assert not any(matches(anything, value) for value in ("[[[1]]]", "[1, 2]", "NaN", "[1,]", "01", "'a'"))
 
 
 @pytest.mark.parametrize(
     "schema",
-    [{}, {"type": "thing"}, {"type": ["string", "null"]}, {"$ref": "#/x"}, {"type": "object", "required": ["a"]}],
+    [{"type": "thing"}, {"type": ["string", "null"]}, {"$ref": "#/x"}, {"type": "object", "required": ["a"]}],
 )
 def test_what_has_no_form_is_named(schema: dict[str, Any]) -> None:
     if "required" in schema:
