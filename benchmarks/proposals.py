@@ -31,7 +31,6 @@ from rlanything_agents.reward_models.judged_group import JudgedGroup
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_envs.curriculum import Assignment, LLMRewriter, Request, Rewriting, task_critique
 from rlanything_envs.curriculum.acceptance import RecommendedAcceptance, Trial
-from rlanything_envs.llm.choices import fitted
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 from rlanything_envs.llm.schema import compact_json, example_of, form_of_schema
 from rlanything_task_pools import Rejection, get_domain
@@ -152,7 +151,7 @@ class Together:
     def answer(self) -> None:
         """Answer all requests, and print the answers."""
         begun, prompts = time.perf_counter(), [prompt for prompt, _ in self._asked]
-        forms = tuple(fitted(form_of_schema(params.schema or {}), PROPOSAL) for _, params in self._asked)
+        forms = tuple(form_of_schema(params.schema or {}) for _, params in self._asked)
         seeds = tuple(params.seed or 0 for _, params in self._asked)
         answers = self._chat.generate(prompts, SamplingParams(PROPOSAL, temperature=1.0, seeds=seeds, choices=forms))
         print("\n".join(answer.text for (answer,) in answers))

@@ -26,6 +26,7 @@ from rlanything_agents.reward_models.judged_group import JudgedGroup
 from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes
 from rlanything_agents.reward_models.step_reviewer import label_votes
 from rlanything_agents.rollout.group import RolloutGroup
+from rlanything_agents.rollout.queries import QueriesAtEnd
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.rewriting import open_rewriter, service_of
@@ -147,9 +148,10 @@ class _Model:
         """One vote with its reason on each of the last `STEPS` steps; episodes that arms share are judged once."""
         key = (seed, *map(id, episodes))
         if key not in self._known:
-            prompts = [prompt for episode in episodes for prompt in self._judge.queries(episode)[-STEPS:]]
-            answers = self._chat.generate(list(prompts), self._judge.params(votes=1, seed=seed))
-            votes = iter(self._judge.votes(list(zip(prompts, answers, strict=True))))
+            asking = QueriesAtEnd(self._chat, self._judge.params(votes=1, seed=seed))
+            for episode in episodes:
+                asking.add(self._judge.queries(episode)[-STEPS:])
+            votes = iter(self._judge.votes(asking.answers()))
             judged = [
                 [next(votes) if left <= STEPS else StepVotes([], ()) for left in range(len(episode.steps), 0, -1)]
                 for episode in episodes

@@ -51,7 +51,7 @@ Prompt = Messages | list[int] | SeenPrompt
 
 PER_PROMPT = ("seeds", "choices", "keys")
 """Sampling parameters with one entry for each prompt of a call."""
-_OF_PROMPTS = (*PER_PROMPT, "n", "form", "schema", "first", "odds")
+_OF_PROMPTS = (*PER_PROMPT, "n", "schema", "first", "odds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class SamplingParams:
         seed: Seed of the call; None draws one.
         seeds: A seed for each prompt, in place of ``seed``: its completions then depend on no other prompt.
         choices: For each prompt the form of its completions, or None where they are free; empty if all are free. Only
-            allowed tokens are sampled, and log-probabilities are normalised over them.
-        form: The form of all completions, in place of ``choices``.
+            allowed tokens are sampled, and log-probabilities are normalised over them. Free text in a form is cut to
+            ``max_tokens``, see `choices.fitted`.
         schema: JSON schema of all completions. Services get it as ``response_format``, engines as the form of
             `schema.form_of_schema`; services that know neither ignore it.
         keys: For each prompt the key of the conversation that it continues: an engine may cache its state for a key,
@@ -91,7 +91,6 @@ class SamplingParams:
     seed: int | None = None
     seeds: tuple[int, ...] = ()
     choices: tuple[Form | None, ...] = ()
-    form: Form | None = None
     schema: Mapping[str, Any] | None = None
     keys: tuple[int, ...] = ()
     first: int = 0
@@ -149,13 +148,14 @@ class SamplingParams:
                 raise ValueError(f"{len(given)} {name} for {prompts} prompts")
 
     def forms(self, prompts: int) -> Sequence[Form | None]:
-        """The form of each prompt's completions, None where they are free; a common one is cut to ``max_tokens``."""
-        return self.choices or (None if self.form is None else fitted(self.form, self.max_tokens),) * prompts
+        """The form of each prompt's completions, cut to ``max_tokens``; None where they are free."""
+        forms = self.choices or (None,) * prompts
+        return [None if form is None else fitted(form, self.max_tokens) for form in forms]
 
     @property
     def own_form(self) -> Form | None:
-        """The form of the parameters of one prompt alone (see `each`), cut to ``max_tokens``; None where it is free."""
-        return None if (form := self.forms(1)[0]) is None else fitted(form, self.max_tokens)
+        """The form of the parameters of one prompt alone (see `each` and `forms`)."""
+        return self.forms(1)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,8 @@ class ChatGenerator:
         """Sample ``params.n`` completions for each prompt, in the order of the prompts."""
         with self._lock:
             self._ready()
-        if params.schema is not None and params.form is None and not params.choices:
-            params = replace(params, form=_form(params.schema), schema=None)
+        if params.schema is not None and not params.choices:
+            params = replace(params, choices=(_form(params.schema),) * len(prompts), schema=None)
         return self.generator.generate([self.prompt_ids(prompt) for prompt in prompts], params)
 
     def update_weights(self, source: Any | Path, version: int) -> None:

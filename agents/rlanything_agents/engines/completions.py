@@ -139,7 +139,7 @@ class CompletionReader:
 
     def _form(self, params: SamplingParams) -> Form | None:
         """Form of one prompt's completions as vLLM gets it, None where they are free."""
-        return None if (form := params.forms(1)[0]) is None else self._written(form)
+        return None if (form := params.own_form) is None else self._written(form)
 
     @cached_property
     def spellings(self) -> Spellings:

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlanything_agents.rollout.group import RolloutGroup
-from rlanything_agents.rollout.queries import Answer
+from rlanything_agents.rollout.queries import Answer, Query
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.curriculum import Assignment, Critique, Summariser
-from rlanything_envs.llm.generator import Prompt, SamplingParams
+from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
 __all__ = ["Measure", "Review", "Reviewer"]
@@ -95,8 +95,8 @@ class Reviewer(Protocol[G]):
         """Sampling parameters of the queries; the number of the iteration names the RNG stream."""
         ...
 
-    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> Sequence[Prompt]:
-        """Prompts for the reward model about one group; none where nothing depends on the answers.
+    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> Sequence[Query]:
+        """Queries for the reward model about one group; none where nothing depends on the answers.
 
         Args:
             assignment: The task of the group.

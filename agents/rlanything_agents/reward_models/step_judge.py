@@ -14,7 +14,7 @@ from typing import cast
 from rlanything_agents.feedback.forecast import BINS
 from rlanything_agents.reward_models.forecasts import ForecastPrompts
 from rlanything_agents.reward_models.step_prompts import StepPrompts, boxes_of
-from rlanything_agents.rollout.queries import Answer
+from rlanything_agents.rollout.queries import Answer, QueriesAtEnd, Query
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.llm.errors import RunMustStop
@@ -123,26 +123,20 @@ class StepJudge:
             ValueError: The generator returns no token ids or log-probabilities.
             RunMustStop: The generator failed on every one of several steps.
         """
-        params = self.params(votes=votes, seed=seed, temperature=temperature)
-        prompts = [prompt for trajectory in trajectories for prompt in self.queries(trajectory)]
-        answers = self.generator.generate(list(prompts), params)
-        steps = iter(self.votes(list(zip(prompts, answers, strict=True))))
+        asking = QueriesAtEnd(self.generator, self.params(votes=votes, seed=seed, temperature=temperature))
+        for trajectory in trajectories:
+            asking.add(self.queries(trajectory))
+        steps = iter(self.votes(asking.answers()))
         return [[next(steps) for _ in trajectory.steps] for trajectory in trajectories]
 
-    def queries(self, trajectory: Trajectory) -> Sequence[list[int] | SeenPrompt]:
-        """The prompts, one per step."""
-        return self.prompts.prompts(trajectory)
+    def queries(self, trajectory: Trajectory) -> list[Query]:
+        """One query per step."""
+        return [Query(prompt, self.prompts.form) for prompt in self.prompts.prompts(trajectory)]
 
     def params(self, *, votes: int, seed: int, temperature: float = 1.0) -> SamplingParams:
         """Sampling parameters; see `judge`."""
-        return SamplingParams(
-            self.max_tokens,
-            temperature=temperature,
-            n=votes,
-            seed=seed,
-            form=self.prompts.form,
-            odds=len(BINS) if isinstance(self.prompts, ForecastPrompts) else 0,
-        )
+        odds = len(BINS) if isinstance(self.prompts, ForecastPrompts) else 0
+        return SamplingParams(self.max_tokens, temperature=temperature, n=votes, seed=seed, odds=odds)
 
     def votes(self, answers: Sequence[Answer]) -> list[StepVotes]:
         """Parse the votes on each step from the answers to its prompt.
@@ -151,7 +145,7 @@ class StepJudge:
             ValueError: The generator returns no token ids or log-probabilities.
             RunMustStop: The generator failed on every one of several steps.
         """
-        judged = [self._step_votes(prompt, completions) for prompt, completions in answers]
+        judged = [self._step_votes(query.prompt, completions) for query, completions in answers]
         if len(judged) > 1 and all(step.error for step in judged):
             raise RunMustStop(f"the reward model's generator judged none of {len(judged)} steps: {judged[-1].error}")
         return judged

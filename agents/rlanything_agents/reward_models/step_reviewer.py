@@ -29,14 +29,14 @@ from rlanything_agents.reward_models.judged_group import JudgedGroup, score_matr
 from rlanything_agents.reward_models.reviewer import Measure
 from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes, Vote
 from rlanything_agents.rollout.group import rewarded_outcomes
-from rlanything_agents.rollout.queries import Answer
+from rlanything_agents.rollout.queries import Answer, Query
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.curriculum import Assignment, rewrite_direction
 from rlanything_envs.curriculum.critique import Critique, task_critique
 from rlanything_envs.curriculum.summary import Summariser
 from rlanything_envs.llm.errors import RunMustStop
-from rlanything_envs.llm.generator import SamplingParams, SeenPrompt
+from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 
 __all__ = ["StepReview", "StepReviewer", "label_votes", "stored_trajectory"]
@@ -101,11 +101,11 @@ class StepReviewer:
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
         return self.judge.params(votes=max(1, settings.votes), seed=seed, temperature=settings.temperature)
 
-    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[list[int] | SeenPrompt]:
-        """One prompt per step of each episode; none where nothing depends on the votes."""
+    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Query]:
+        """One query per step of each episode; none where nothing depends on the votes."""
         if not self._is_queried(assignment, episodes):
             return []
-        return [prompt for t in episodes for prompt in self.judge.queries(t)]
+        return [query for t in episodes for query in self.judge.queries(t)]
 
     def collate(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]

@@ -29,7 +29,7 @@ from rlanything_agents.reward_models.reviewer import Measure
 from rlanything_agents.reward_models.trials import Bench, run_tests
 from rlanything_agents.reward_models.unit_tests import TestStyle, UnitTestWriter, WrittenTest
 from rlanything_agents.rollout.group import RolloutGroup, rewarded_outcomes
-from rlanything_agents.rollout.queries import Answer
+from rlanything_agents.rollout.queries import Answer, Query
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.coding.actions import Action, read_action
@@ -37,7 +37,7 @@ from rlanything_envs.coding.messages import FAILED
 from rlanything_envs.curriculum import Assignment, Critique, Summariser, task_critique
 from rlanything_envs.curriculum.summary import MAX_REASON, JudgedEpisode, JudgedStep
 from rlanything_envs.errors import Unreadable
-from rlanything_envs.llm.generator import Prompt, SamplingParams
+from rlanything_envs.llm.generator import SamplingParams
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import Payload, read_payload
 from rlanything_task_pools.frozen import canonical_json
@@ -141,8 +141,8 @@ class UnitTestReviewer:
         settings, seed = self.config.judge, seed_of(self.config.seed, "judge", iteration)
         return self.writer.params(tests=max(1, settings.votes), seed=seed, temperature=settings.temperature)
 
-    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Prompt]:
-        """One prompt for the task; none for a group whose tests would have no effect."""
+    def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Query]:
+        """One query for the task; none for a group whose tests would have no effect."""
         return [self.writer.query(read_payload(assignment.task.payload))] if self._is_queried(episodes) else []
 
     def collate(

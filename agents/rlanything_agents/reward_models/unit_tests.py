@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Protocol
 
 from rlanything_agents.reward_models.unit_test_answers import read_unit_test
-from rlanything_agents.rollout.queries import Answer
+from rlanything_agents.rollout.queries import Answer, QueriesAtEnd, Query
 from rlanything_agents.training.samples import Allowed, Sample, answer_sample
 from rlanything_envs.curriculum.prompting import render
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Then
-from rlanything_envs.llm.generator import Completion, Messages, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
 from rlanything_task_pools.coding import Payload
 from rlanything_verifiers.coding import Job, JudgeError, Test, check_job
 
@@ -145,19 +145,17 @@ class UnitTestWriter:
             seed: Seed of the sampling.
             temperature: Temperature of the sampling.
         """
-        if not problems:
-            return []
-        queries = [self.query(problem) for problem in problems]
-        params = self.params(tests=tests, seed=seed, temperature=temperature)
-        return self.parse_tests(problems, list(zip(queries, self.generator.generate(queries, params), strict=True)))
+        asking = QueriesAtEnd(self.generator, self.params(tests=tests, seed=seed, temperature=temperature))
+        asking.add([self.query(problem) for problem in problems])
+        return self.parse_tests(problems, asking.answers())
 
-    def query(self, problem: Payload) -> Prompt:
-        """Prompt for the tests of a problem."""
-        return self.style.test_prompt(problem)
+    def query(self, problem: Payload) -> Query:
+        """Query for the tests of a problem."""
+        return Query(self.style.test_prompt(problem), self.style.form)
 
     def params(self, *, tests: int, seed: int, temperature: float = 1.0) -> SamplingParams:
         """Sampling parameters; see `write`."""
-        return SamplingParams(self.max_tokens, temperature=temperature, n=tests, seed=seed, form=self.style.form)
+        return SamplingParams(self.max_tokens, temperature=temperature, n=tests, seed=seed)
 
     def parse_tests(self, problems: Sequence[Payload], answers: Sequence[Answer]) -> list[list[WrittenTest]]:
         """Parse the tests for each problem from the answers to its query."""

@@ -12,22 +12,31 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from rlanything_agents.engines.batching import Batches
 from rlanything_agents.engines.chat import ChatGenerator
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.rollout.trajectory import Trajectory
+from rlanything_envs.llm.choices import Form
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, SeenPrompt, TextGenerator
 
-__all__ = ["Answer", "Chunk", "Chunks", "GroupCollector", "OverlappedQueries", "Queries", "QueriesAtEnd"]
-
-Answer: TypeAlias = tuple[Prompt, list[Completion]]
-"""A query and its completions."""
+__all__ = ["Answer", "Chunk", "ChunkedQueries", "GroupCollector", "Queries", "QueriesAtEnd", "Query", "overlapped"]
 
 SERVER_SAMPLES = 96
 """Samples in a chunk for a server: the server batches requests itself, so a chunk need only be small enough to start
 early."""
+
+
+class Query(NamedTuple):
+    """A prompt, and the form of its answers; None where they are free."""
+
+    prompt: Prompt
+    form: Form | None
+
+
+Answer: TypeAlias = tuple[Query, list[Completion]]
+"""A query and its completions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +49,23 @@ class Chunk:
     """
 
     first: int
-    queries: tuple[Prompt, ...]
+    queries: tuple[Query, ...]
 
     def answers(self, generator: TextGenerator, params: SamplingParams) -> list[list[Completion]]:
         """Sample the answers to this chunk as in one call for all queries.
 
         Args:
             generator: Generator of the reward model.
-            params: Sampling parameters of all queries.
+            params: Sampling parameters of all queries, without their forms.
         """
-        return generator.generate(self.queries, replace(params, first=self.first))
+        prompts, forms = [query.prompt for query in self.queries], tuple(query.form for query in self.queries)
+        return generator.generate(prompts, replace(params, first=self.first, choices=forms))
 
 
 class Queries(Protocol):
     """The queries of one iteration and their answers."""
 
-    def add(self, queries: Sequence[Prompt]) -> None:
+    def add(self, queries: Sequence[Query]) -> None:
         """Add the next queries."""
         ...
 
@@ -79,78 +89,50 @@ class QueriesAtEnd:
 
     def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
         self._generator, self._params = generator, params
-        self._queries: list[Prompt] = []
+        self._queries: list[Query] = []
 
-    def add(self, queries: Sequence[Prompt]) -> None:
+    def add(self, queries: Sequence[Query]) -> None:
         """Add the next queries."""
         self._queries += queries
 
     def answers(self) -> list[Answer]:
         """See `Queries`."""
-        queries = self._queries
-        return list(zip(queries, self._generator.generate(queries, self._params), strict=True)) if queries else []
+        if not (queries := tuple(self._queries)):
+            return []
+        return list(zip(queries, Chunk(0, queries).answers(self._generator, self._params), strict=True))
 
 
-class Chunks:
-    """Cuts queries into chunks as they come in, at the places where a generator of this process would cut its batches.
+class ChunkedQueries:
+    """Queries that are answered chunk after chunk while further ones come in.
+
+    Chunks are cut at the places where a generator of this process would cut its batches.
 
     Args:
         generator: Generator of the reward model; a copy of the model may answer in its place.
         params: Sampling parameters.
+        submit: Begins to answer a chunk.
+        work: Called when all chunks are submitted; it works on them until its argument returns true.
     """
 
-    def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
+    def __init__(
+        self,
+        generator: TextGenerator,
+        params: SamplingParams,
+        submit: Callable[[Chunk], Future[list[list[Completion]]]],
+        work: Callable[[Callable[[], bool]], None] = lambda done: None,
+    ) -> None:
         own = generator.generator if isinstance(generator, ChatGenerator) else generator
-        self._batches, self._length = Batches(SERVER_SAMPLES, params.n, 1), _no_length
+        self._batches = Batches(SERVER_SAMPLES, params.n, 1)
+        self._ids: Callable[[Prompt], list[int] | SeenPrompt] | None = None
         if isinstance(own, TransformersGenerator):
-            ids = generator.prompt_ids if isinstance(generator, ChatGenerator) else own.prompt_ids
-            self._batches, self._length = own.batches(params), lambda query: _length(query, ids)
-        self.queries: list[Prompt] = []
-        """All queries so far."""
+            self._batches = own.batches(params)
+            self._ids = generator.prompt_ids if isinstance(generator, ChatGenerator) else own.prompt_ids
+        self._submit, self._work = submit, work
+        self._queries: list[Query] = []
         self._cut = 0
-
-    def add(self, queries: Sequence[Prompt]) -> Iterator[Chunk]:
-        """Add the next queries; yield the chunks that are complete now."""
-        for query in queries:
-            if self._batches.begins(self._length(query)):
-                yield self._next()
-            self.queries.append(query)
-
-    def rest(self) -> Iterator[Chunk]:
-        """Yield the remaining queries, when all are there: one chunk, or none."""
-        if self._cut < len(self.queries):
-            yield self._next()
-
-    def _next(self) -> Chunk:
-        first, self._cut = self._cut, len(self.queries)
-        return Chunk(first, tuple(self.queries[first:]))
-
-
-class OverlappedQueries:
-    """Queries that a background thread answers chunk after chunk while further ones come in.
-
-    Args:
-        generator: Generator of the reward model; only the thread may use it until the end.
-        params: Sampling parameters.
-    """
-
-    def __init__(self, generator: TextGenerator, params: SamplingParams) -> None:
-        self._generator, self._params = generator, params
-        self._chunks = Chunks(generator, params)
-        self._thread = ThreadPoolExecutor(1, "reward-model")
         self._answers: list[Future[list[list[Completion]]]] = []
 
-    @classmethod
-    @contextmanager
-    def open(cls, generator: TextGenerator, params: SamplingParams) -> Iterator[OverlappedQueries]:
-        """Open queries for a block; at its end chunks that have not begun are dropped."""
-        queries = cls(generator, params)
-        try:
-            yield queries
-        finally:
-            queries._thread.shutdown(cancel_futures=True)
-
-    def add(self, queries: Sequence[Prompt]) -> None:
+    def add(self, queries: Sequence[Query]) -> None:
         """Add the next queries.
 
         Raises:
@@ -159,18 +141,38 @@ class OverlappedQueries:
         for answer in self._answers:
             if answer.done():
                 answer.result()
-        for chunk in self._chunks.add(queries):
-            self._submit(chunk)
+        for query in queries:
+            # An invalid prompt is refused where it is answered.
+            if self._batches.begins(len(self._ids(query.prompt)) if self._ids and query.prompt else 0):
+                self._submit_rest()
+            self._queries.append(query)
 
     def answers(self) -> list[Answer]:
         """See `Queries`."""
-        for chunk in self._chunks.rest():
-            self._submit(chunk)
+        if self._cut < len(self._queries):
+            self._submit_rest()
+        self._work(lambda: all(answer.done() for answer in self._answers))
         completions = [samples for answer in self._answers for samples in answer.result()]
-        return list(zip(self._chunks.queries, completions, strict=True))
+        return list(zip(self._queries, completions, strict=True))
 
-    def _submit(self, chunk: Chunk) -> None:
-        self._answers.append(self._thread.submit(chunk.answers, self._generator, self._params))
+    def _submit_rest(self) -> None:
+        self._answers.append(self._submit(Chunk(self._cut, tuple(self._queries[self._cut :]))))
+        self._cut = len(self._queries)
+
+
+@contextmanager
+def overlapped(generator: TextGenerator, params: SamplingParams) -> Iterator[ChunkedQueries]:
+    """Queries that a background thread answers; at the end of the block chunks that have not begun are dropped.
+
+    Args:
+        generator: Generator of the reward model; only the thread may use it until the end.
+        params: Sampling parameters.
+    """
+    thread = ThreadPoolExecutor(1, "reward-model")
+    try:
+        yield ChunkedQueries(generator, params, lambda chunk: thread.submit(chunk.answers, generator, params))
+    finally:
+        thread.shutdown(cancel_futures=True)
 
 
 class GroupCollector:
@@ -195,13 +197,3 @@ class GroupCollector:
         while (end := (self._groups + 1) * self._size) <= len(self._episodes):
             self._groups += 1
             self._ready(self._groups - 1, self._episodes[end - self._size : end])
-
-
-def _no_length(query: Prompt) -> int:
-    return 0
-
-
-def _length(query: Prompt, ids: Callable[[Prompt], list[int] | SeenPrompt]) -> int:
-    """Number of tokens of a query; an invalid one is refused later, where it is answered."""
-    rendered = isinstance(query, SeenPrompt) or not query or isinstance(query[0], int)
-    return len(query if rendered else ids(query))

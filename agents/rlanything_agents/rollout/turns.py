@@ -10,7 +10,6 @@ from rlanything_agents.config.seeds import seed_of
 from rlanything_agents.rollout.episode import Episode
 from rlanything_agents.rollout.renderer import Renderer
 from rlanything_envs.errors import InfrastructureError
-from rlanything_envs.llm.choices import Form, fitted
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, SamplingParams, SeenPrompt, TextGenerator
 
@@ -91,7 +90,7 @@ class Turns:
             top_p=self.top_p,
             stop=self.stop,
             seeds=tuple(seed_of(self.seed, number, len(episode.steps)) for episode, _, number in live),
-            choices=tuple(self._form(episode) for episode, *_ in live) if self.constrained else (),
+            choices=tuple(episode.info.get("choices") for episode, *_ in live) if self.constrained else (),
             keys=tuple(number for *_, number in live),
         )
         answers = self.policy.engine.generate([prompt for _, prompt, _ in live], params)
@@ -107,11 +106,6 @@ class Turns:
         if failed == len(live) > 1:
             raise RunMustStop(f"the policy's generator wrote none of {failed} turns: {_error(answers[-1][0])}")
         return failed
-
-    def _form(self, episode: Episode) -> Form | None:
-        """Form of the next answer, if the environment offers one, with room for all of it within the limit."""
-        form = episode.info.get("choices")
-        return None if form is None else fitted(form, self.policy.renderer.limit)
 
 
 def _error(answer: Completion) -> str:

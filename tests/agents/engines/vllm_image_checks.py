@@ -152,8 +152,9 @@ def test_other_processes_see_through_the_same_server(
     with ServedGenerator(config, template.tokenizer, template.images) as other:
         other.take(generator.serve())
         is_from(made, other, generator.version)
-    forms = SamplingParams(12, n=2, seed=5, form=OneOf(("left", "right")))
-    for samples in generator.generate(prompts(template), forms):
+    seen = prompts(template)
+    forms = SamplingParams(12, n=2, seed=5, choices=(OneOf(("left", "right")),) * len(seen))
+    for samples in generator.generate(seen, forms):
         assert {sample.text for sample in samples} <= {"left", "right"}
 
 

@@ -24,6 +24,7 @@ from rlanything_agents.reward_models.step_judge import StepJudge
 from rlanything_agents.reward_models.step_reviewer import _rules
 from rlanything_agents.reward_models.unit_test_reviewer import UnitTestReviewer
 from rlanything_agents.reward_models.unit_tests import ChatTests
+from rlanything_agents.rollout.queries import QueriesAtEnd
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_agents.runs.progress import Reporter
@@ -107,8 +108,9 @@ def test_an_engine_reports_the_probabilities(name: str) -> None:
     judge = StepJudge(policy(name, model(name)).engine, ForecastPrompts(template(name), config, 30, texts), 40)
     params = judge.params(votes=6, seed=0)
     assert params.odds == 10
-    queries = judge.queries(episode(1))
-    (answers,) = judge.generator.generate(list(queries), params)
+    asking = QueriesAtEnd(judge.generator, params)
+    asking.add(judge.queries(episode(1)))
+    ((query, answers),) = asking.answers()
     for answer in answers:
         assert answer.odds
         assert None not in (answer.allowed, answer.token_ids, answer.logprobs)
@@ -116,7 +118,7 @@ def test_an_engine_reports_the_probabilities(name: str) -> None:
         assert sum(answer.odds[at]) == pytest.approx(1, abs=1e-5)
         place = (answer.allowed[at] or ()).index(answer.token_ids[at])
         assert math.log(answer.odds[at][place]) == pytest.approx(answer.logprobs[at], abs=1e-4)
-    (step,) = judge.votes([(queries[0], answers)])
+    (step,) = judge.votes([(query, answers)])
     assert all(vote.score is not None and -1 < vote.score < 1 for vote in step.votes)
     assert all(vote.sampled in [pytest.approx(0.05 + n / 10) for n in range(10)] for vote in step.votes)
     if name == "small":  # without a reason the answers differ in their bin alone

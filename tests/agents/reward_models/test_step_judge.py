@@ -14,6 +14,7 @@ from rlanything_agents.domains.alfworld.supervision import SUPERVISION
 from rlanything_agents.reward_models.step_judge import StepJudge, StepVotes, Vote, parse_score
 from rlanything_agents.reward_models.step_prompts import FullStepPrompts, ShortStepPrompts, StepPrompts
 from rlanything_agents.reward_models.step_reviewer import StepReviewer
+from rlanything_agents.rollout.queries import QueriesAtEnd
 from rlanything_agents.rollout.trajectory import Step, Trajectory
 from rlanything_agents.training.samples import Sample
 from rlanything_envs.curriculum import Assignment
@@ -180,9 +181,10 @@ def test_useful_votes_are_those_that_models_or_a_rewriter_read(
     reviewer = StepReviewer(config, judge, SUPERVISION.true_labels)
     assignment = Assignment(0, DOMAIN.generate(0), role)
     episodes = [replace(trajectory(2), outcome=outcome) for outcome in outcomes]
-    prompts = reviewer.queries(assignment, episodes)
-    assert len(prompts) == (8 if queried else 0)
-    answers = list(zip(prompts, judge.generator.generate(list(prompts), reviewer.params(1)), strict=True))
+    asking = QueriesAtEnd(judge.generator, reviewer.params(1))
+    asking.add(reviewer.queries(assignment, episodes))
+    answers = asking.answers()
+    assert len(answers) == (8 if queried else 0)
     (group,) = reviewer.collate([assignment], [episodes], answers)
     assert {step.scores for steps in group.votes for step in steps} == ({(1, -1)} if queried else {()})
 
@@ -195,9 +197,10 @@ def test_nothing_is_learnt_from_groups_that_are_left_out() -> None:
     reviewer = StepReviewer(config, judge, SUPERVISION.true_labels)
     assignments = [Assignment(slot, DOMAIN.generate(slot), "candidate") for slot in range(2)]
     groups = [[replace(trajectory(2), outcome=outcome) for outcome in (1, -1, 1, -1)] for _ in assignments]
-    prompts = [p for a, group in zip(assignments, groups, strict=True) for p in reviewer.queries(a, group)]
-    answers = list(zip(prompts, judge.generator.generate(list(prompts), reviewer.params(1)), strict=True))
-    whole = reviewer.review(reviewer.collate(assignments, groups, answers))
+    asking = QueriesAtEnd(judge.generator, reviewer.params(1))
+    for assignment, group in zip(assignments, groups, strict=True):
+        asking.add(reviewer.queries(assignment, group))
+    whole = reviewer.review(reviewer.collate(assignments, groups, asking.answers()))
     assert all(any(steps.any() for steps in group) for group in whole.advantages)
     part = whole.without({0})
     assert not any(steps.any() for steps in part.advantages[0])

@@ -2,7 +2,9 @@
 episodes end."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +15,16 @@ from random_models import random_model
 
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
-from rlanything_agents.rollout.queries import Chunks, GroupCollector, OverlappedQueries, Queries, QueriesAtEnd
+from rlanything_agents.rollout.queries import (
+    Chunk,
+    ChunkedQueries,
+    GroupCollector,
+    Queries,
+    QueriesAtEnd,
+    Query,
+    overlapped,
+)
+from rlanything_envs.llm.choices import OneOf
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 
@@ -22,8 +33,9 @@ MANY = SamplingParams(4, n=48, seed=11)
 """Two queries make a chunk for a server."""
 WORDS = word_tokenizer(["w"])
 MODEL = random_model(WORDS, hidden_size=8, layers=1)
-QUERIES: list[Prompt] = [[1, 5 + number % 4, 9] for number in range(23)]
-"""Most of them come several times: only their places tell them apart."""
+FORMS = (None, None, OneOf(("w1", "w2 w3")), OneOf(("w3", "w4 w1")))
+QUERIES = [Query([1, 5 + number % 4, 9], FORMS[number % 4]) for number in range(23)]
+"""Most of them come several times: only their places tell them apart. Each brings the form of its answers."""
 
 
 @pytest.fixture(scope="module")
@@ -48,31 +60,42 @@ def test_groups_come_whole_and_in_their_order(data: st.DataObject) -> None:
     assert len(got) == groups
 
 
+def chunks_of(generator: Any, params: SamplingParams, groups: Sequence[Sequence[Query]]) -> list[Chunk]:
+    found: list[Chunk] = []
+
+    def submit(chunk: Chunk) -> Future[list[list[Completion]]]:
+        found.append(chunk)
+        (answers := Future()).set_result([[] for _ in chunk.queries])
+        return answers
+
+    asking = ChunkedQueries(generator, params, submit)
+    for group in groups:
+        asking.add(group)
+    assert [query for query, _ in asking.answers()] == [query for group in groups for query in group]
+    return found
+
+
 @given(st.integers(1, 60), st.lists(st.lists(st.integers(1, 9), max_size=8), max_size=8))
 def test_chunks_are_cut_where_a_generator_cuts_its_batches(tokens: int, lengths: list[list[int]]) -> None:
     params = SamplingParams(4, n=2)
     generator = TransformersGenerator(MODEL, WORDS, tokens)
-    chunks, found = Chunks(generator, params), []
-    for some in lengths:
-        found += list(chunks.add([[1] * length for length in some]))
-    found += list(chunks.rest())
-    queries = [[1] * length for some in lengths for length in some]
-    assert [query for chunk in found for query in chunk.queries] == queries
+    groups = [[Query([1] * length, None) for length in some] for some in lengths]
+    prompts = [query.prompt for group in groups for query in group]
+    found = chunks_of(generator, params, groups)
     places = [list(range(chunk.first, chunk.first + len(chunk.queries))) for chunk in found]
-    assert places == generator._places(queries, params, {})
+    assert places == generator._places(prompts, params, {})
     for chunk in found:
-        assert len(chunk.queries) == 1 or len(chunk.queries) * 2 * (4 + max(map(len, chunk.queries))) <= tokens
-    assert not list(chunks.rest())
+        longest = max(len(query.prompt) for query in chunk.queries)
+        assert len(chunk.queries) == 1 or len(chunk.queries) * 2 * (4 + longest) <= tokens
 
 
 def test_chunks_for_a_server_have_equal_sizes() -> None:
-    chunks = Chunks(Lost(), SamplingParams(4, n=40))
-    found = [*chunks.add([[1]] * 5), *chunks.rest()]
+    found = chunks_of(Lost(), SamplingParams(4, n=40), [[Query([1], None)] * 5])
     assert [len(chunk.queries) for chunk in found] == [2, 2, 1]
 
 
 def meanwhile(generator: Any, params: SamplingParams = PARAMS) -> AbstractContextManager[Queries]:
-    return OverlappedQueries.open(generator, params)
+    return overlapped(generator, params)
 
 
 def after(generator: Any) -> AbstractContextManager[Queries]:
@@ -83,7 +106,10 @@ def after(generator: Any) -> AbstractContextManager[Queries]:
 def test_answers_in_chunks_are_those_of_one_call_to_the_last_bit(
     generator: TransformersGenerator, way: Callable[[Any], AbstractContextManager[Queries]]
 ) -> None:
-    expected = generator.generate(QUERIES, PARAMS)
+    forms = tuple(query.form for query in QUERIES)
+    expected = generator.generate([query.prompt for query in QUERIES], replace(PARAMS, choices=forms))
+    assert {samples[0].allowed is None for samples in expected[::4]} == {True}
+    assert {c.text for samples in expected[2::4] for c in samples} == {"w1", "w2 w3"}, "each query has its own form"
     assert len({tuple(c.token_ids or ()) for samples in expected for c in samples}) > 10, "places name the chance"
     with way(generator) as pending:
         for first, last in ((0, 3), (3, 3), (3, 14), (14, 23)):
@@ -100,9 +126,8 @@ def test_no_queries_make_no_call(way: Callable[[Any], AbstractContextManager[Que
 
 def test_seeds_of_their_own_know_no_places(generator: TransformersGenerator) -> None:
     own = SamplingParams(4, n=2, seeds=tuple(range(6)), first=5)
-    assert generator.generate(QUERIES[:6], own) == generator.generate(
-        QUERIES[:6], SamplingParams(4, n=2, seeds=tuple(range(6)))
-    )
+    prompts = [query.prompt for query in QUERIES[:6]]
+    assert generator.generate(prompts, own) == generator.generate(prompts, replace(own, first=0))
     with pytest.raises(ValueError, match="first"):
         SamplingParams(4, first=-1)
 
@@ -132,7 +157,7 @@ def test_a_source_that_is_lost_meanwhile_ends_it_with_the_next_query_or_in_the_e
         pending.add(QUERIES[:4])
         with pytest.raises(RunMustStop, match="gone"):
             pending.answers()
-    with OverlappedQueries.open(source, MANY) as early:
+    with overlapped(source, MANY) as early:
         early.add(QUERIES[:20])
         early._answers[1].exception()  # it is known now
         with pytest.raises(RunMustStop, match="gone"):

@@ -22,7 +22,7 @@ from rlanything_agents.config.section import ANY
 from rlanything_agents.config.seeds import rng_of
 from rlanything_agents.domains.supervision import get_supervision
 from rlanything_agents.rollout.environments import make_envs
-from rlanything_agents.rollout.queries import OverlappedQueries
+from rlanything_agents.rollout.queries import ChunkedQueries, Query
 from rlanything_agents.rollout.tasks import generate_tasks
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers import LocalWorkers, Play, Workers, shards_of
@@ -38,7 +38,7 @@ from rlanything_task_pools import TaskPool, get_domain
 ray = pytest.importorskip("ray", reason="extra ray")
 
 from rlanything_agents.rollout.workers import ray as ray_workers  # noqa: E402
-from rlanything_agents.rollout.workers.ray import RayWorkers, _QueriesOnWorkers  # noqa: E402
+from rlanything_agents.rollout.workers.ray import RayWorkers  # noqa: E402
 
 SHARD = 3
 SERVER = {"base_url": "http://gpu-1:8000/v1", "model": "m"}
@@ -175,30 +175,31 @@ def test_the_votes_are_the_same_whoever_asks_and_when(
 ) -> None:
     monkeypatch.setattr(workers, "judge", judge)
     events: list[str] = []
-    for name in ("_submit", "answers"):
-        for kind in (OverlappedQueries, _QueriesOnWorkers):
-            was = getattr(kind, name)
-            monkeypatch.setattr(kind, name, lambda *args, was=was, name=name: (events.append(name), was(*args))[1])
+    for name in ("_submit_rest", "answers"):
+        was = getattr(ChunkedQueries, name)
+        monkeypatch.setattr(
+            ChunkedQueries, name, lambda *args, was=was, name=name: (events.append(name), was(*args))[1]
+        )
     found = game(workers)
     assert found == game(None)
     assert len(found) == 6
     votes = [vote for group in found for steps in group.votes for step in steps for vote in step.votes]
     assert len({tuple(vote.token_ids) for vote in votes}) > 5
-    assert (events[:1] == ["_submit"]) == (judge != "after"), "the first part is asked before all are known"
+    assert (events[:1] == ["_submit_rest"]) == (judge != "after"), "the first part is asked before all are known"
 
 
 @pytest.mark.slow
 def test_what_a_killed_worker_judged_is_judged_again(
     game: Callable[..., list[Any]], workers: RayWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers, killed = _QueriesOnWorkers.answers, []
+    answers, killed = ChunkedQueries.answers, []
 
-    def kill(asking: _QueriesOnWorkers) -> list[Any]:
+    def kill(asking: ChunkedQueries) -> list[Any]:
         killed.append(workers.processes[1])
         os.kill(killed[0], signal.SIGKILL)
         return answers(asking)
 
-    monkeypatch.setattr(_QueriesOnWorkers, "answers", kill)
+    monkeypatch.setattr(ChunkedQueries, "answers", kill)
     assert game(workers) == game(None)
     assert killed[0] not in workers.processes
 
@@ -238,12 +239,12 @@ def test_an_invalid_query_ends_it_and_leaves_no_work_behind(
         raise ValueError("unreadable")
 
     with workers.queries(params) as asking:
-        asking.add([[1, 2]] * 400)
+        asking.add([Query([1, 2], None)] * 400)
         with pytest.raises(ValueError, match="unreadable"):
             workers.play(tasks(6), HOW, ended=fail)
     assert workers.play(tasks(6), HOW) == locally(config, learners, 6, HOW)
     with workers.queries(params) as asking:
-        asking.add([[]])
+        asking.add([Query([], None)])
         with pytest.raises(ValueError, match="at least one token"):
             asking.answers()
 

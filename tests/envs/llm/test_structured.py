@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 
 import pytest
 from scripted_service import Handler, Service, answer, chat
@@ -13,7 +14,7 @@ from rlanything_envs.llm.choices import OneOf, Prose, Then
 from rlanything_envs.llm.log import prompt_key
 
 SCORES = OneOf((r" \boxed{1}", r" \boxed{-1}"))
-JUDGED = SamplingParams(max_tokens=20, seed=1, form=Then((Prose(500), SCORES)))
+JUDGED = SamplingParams(max_tokens=20, seed=1, choices=(Then((Prose(500), SCORES)),))
 SCHEMA = {"type": "object", "properties": {"goal": {"type": "string"}}}
 NEITHER = {"structured_outputs", "response_format"}
 PROPOSED = SamplingParams(max_tokens=20, seed=1, schema=SCHEMA)
@@ -104,7 +105,9 @@ def test_a_service_that_refuses_goes_on_without(
 def test_many_at_once_lose_one_request_each_at_most(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     service.default = refusing("structured_outputs")
     with OpenAIGenerator(service.endpoint(concurrency=4)) as generator, caplog.at_level(logging.WARNING):
-        answers = generator.generate([chat(str(number)) for number in range(40)], JUDGED)
+        answers = generator.generate(
+            [chat(str(number)) for number in range(40)], replace(JUDGED, choices=JUDGED.choices * 40)
+        )
     assert {sample.finish_reason for samples in answers for sample in samples} == {"stop"}
     assert len(service.asked) <= 44
     assert len(caplog.records) == 1

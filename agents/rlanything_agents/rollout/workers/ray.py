@@ -12,6 +12,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +20,12 @@ from typing import Any
 from rlanything_agents.config import RunConfig, WorkersConfig
 from rlanything_agents.engines.vllm_client import WeightsLost
 from rlanything_agents.rollout.copies import Role
-from rlanything_agents.rollout.queries import Answer, Chunk, Chunks, OverlappedQueries, Queries, QueriesAtEnd
+from rlanything_agents.rollout.queries import Chunk, ChunkedQueries, Queries, QueriesAtEnd, overlapped
 from rlanything_agents.rollout.trajectory import Trajectory
 from rlanything_agents.rollout.workers.process import RolloutWorker
 from rlanything_agents.rollout.workers.workers import Ended, Models, Play, Shard, shards_of
 from rlanything_envs.errors import InfrastructureError, MissingExtra
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
+from rlanything_envs.llm.generator import Completion, SamplingParams
 from rlanything_task_pools import Task
 from rlanything_verifiers.installed import install
 
@@ -154,31 +155,30 @@ class RayWorkers:
         if self.judge == "after":
             return nullcontext(QueriesAtEnd(generator, params))
         if self.judge == "meanwhile":
-            return OverlappedQueries.open(generator, params)
+            return overlapped(generator, params)
         return self._queries_on_workers(params)
 
     @contextmanager
     def _queries_on_workers(self, params: SamplingParams) -> Iterator[Queries]:
         self._published.pop("judge", None)
         try:
-            yield _QueriesOnWorkers(self, self._models.judge_model.generator, params)
+            generator = self._models.judge_model.generator
+            yield ChunkedQueries(generator, params, lambda chunk: self._submit(chunk, params), self.work)
         finally:
             self._drop()  # no jobs are left here, unless something failed
 
-    def submit(self, chunk: Chunk, params: SamplingParams, end: Callable[[list[list[Completion]]], None]) -> None:
-        """Add a chunk of queries to the jobs, after the shards that wait; jobs run during `play` and `work`.
-
-        Args:
-            chunk: Queries to answer.
-            params: Sampling parameters of all queries.
-            end: Called with the completions of each query.
-        """
+    def _submit(self, chunk: Chunk, params: SamplingParams) -> Future[list[list[Completion]]]:
+        """Add a chunk of queries to the jobs, after the shards that wait; jobs run during `play` and `work`."""
+        found: Future[list[list[Completion]]] = Future()
         if "judge" not in self._published:
             self._publish("judge")
         what = f"queries {chunk.first} to {chunk.first + len(chunk.queries) - 1}"
         self._waiting.append(
-            _Job(what, "judge", lambda worker, *weights: worker.answer.remote(*weights, chunk, params), end)
+            _Job(
+                what, "judge", lambda worker, *weights: worker.answer.remote(*weights, chunk, params), found.set_result
+            )
         )
+        return found
 
     def _publish(self, role: Role) -> None:
         """Put the current weights of a role into Ray's object store, from which workers read them."""
@@ -273,30 +273,3 @@ def _start(settings: WorkersConfig) -> None:
             ) from error
         return
     ray.init(num_cpus=settings.number, include_dashboard=False, **quiet)
-
-
-class _QueriesOnWorkers:
-    """Queries that idle workers answer chunk after chunk."""
-
-    def __init__(self, workers: RayWorkers, generator: TextGenerator, params: SamplingParams) -> None:
-        self._workers, self._params = workers, params
-        self._chunks = Chunks(generator, params)
-        self._submitted = 0
-        self._answers: dict[int, list[list[Completion]]] = {}
-
-    def add(self, queries: Sequence[Prompt]) -> None:
-        """Add the next queries."""
-        for chunk in self._chunks.add(queries):
-            self._submit(chunk)
-
-    def answers(self) -> list[Answer]:
-        """See `Queries`."""
-        for chunk in self._chunks.rest():
-            self._submit(chunk)
-        self._workers.work(lambda: len(self._answers) == self._submitted)
-        completions = [samples for first in sorted(self._answers) for samples in self._answers[first]]
-        return list(zip(self._chunks.queries, completions, strict=True))
-
-    def _submit(self, chunk: Chunk) -> None:
-        self._submitted += 1
-        self._workers.submit(chunk, self._params, lambda answers: self._answers.update({chunk.first: answers}))

@@ -24,7 +24,6 @@ from rlanything_agents.tools.benchmark.player import History, Message, Response
 from rlanything_agents.tools.benchmark.settings import MOST, tokens_for
 from rlanything_envs.errors import InfrastructureError
 from rlanything_envs.llm.budget import Usage
-from rlanything_envs.llm.choices import fitted
 from rlanything_envs.llm.generator import SamplingParams, SeenPrompt
 from rlanything_envs.llm.log import PromptLog, Record, prompt_key
 from rlanything_envs.message import images_of
@@ -160,12 +159,11 @@ class CheckpointAgent(Lockstep):
             prompts: Token ids of the chats, if they are known.
         """
         prompts = self.template.prompts(chats) if prompts is None else prompts
-        most = self.settings.answer_tokens
         params = SamplingParams(
-            most,
+            self.settings.answer_tokens,
             temperature=self.settings.divisor,
             seeds=tuple(seeds),
-            choices=tuple(None if form is None else fitted(form, most) for form in forms),
+            choices=tuple(forms),
             keys=tuple(keys),
         )
         begun = time.perf_counter()

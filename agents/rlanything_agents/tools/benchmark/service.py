@@ -116,7 +116,7 @@ class ServicePlayer(ChatPlayer):
             self._settings.answer_tokens,
             temperature=self._settings.divisor,
             seed=seed_of(self._seed, "turn", self._turns),
-            form=self.form,
+            choices=(self.form,),
         )
         completion = self._ask(messages, params)
         if is_failure(completion.error, "TimedOut") and self._answers_shortly(messages, params):
@@ -152,7 +152,7 @@ class ServicePlayer(ChatPlayer):
     def _answers_shortly(self, messages: list[Message], params: SamplingParams) -> bool:
         """Whether the service gives a short answer to a chat now: then it is up, and takes a chat of this length."""
         # With its own seed it is asked, and never found in the log.
-        short = replace(params, max_tokens=min(WITNESS, params.max_tokens), form=None, seed=time.time_ns())
+        short = replace(params, max_tokens=min(WITNESS, params.max_tokens), choices=(), seed=time.time_ns())
         return self._ask(messages, short).finish_reason != "error"
 
 
