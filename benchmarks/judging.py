@@ -141,7 +141,8 @@ def choose(args: argparse.Namespace) -> None:
     writer = get_supervision("coding").reviewer(config, opened(config.reward_model)).writer
     written = [tuple(tests) for tests in writer.write(problems, tests=TESTS, seed=0)]
     examples = [
-        tuple(WrittenTest("", Test(test.stdin, test.stdout)) for test in problem.public) for problem in problems
+        tuple(WrittenTest(Completion("", "stop"), Test(test.stdin, test.stdout)) for test in problem.public)
+        for problem in problems
     ]
     scores = {}
     for name, tests in (("its own tests", written), ("the examples", examples)):

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from rlanything_agents.reward_models.unit_test_answers import read_unit_test
 from rlanything_agents.rollout.queries import Answer, QueriesAtEnd, Query
-from rlanything_agents.training.samples import Allowed, Sample, answer_sample
+from rlanything_agents.training.samples import Sample, answer_sample
 from rlanything_envs.curriculum.prompting import render
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Then
 from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
@@ -88,24 +88,19 @@ class WrittenTest:
     """One answer of a reward model.
 
     Attributes:
-        text: The answer.
+        answer: The answer.
         test: The test in it; None where there is none.
         complaint: Why there is no test.
-        failed: Whether the generator failed, which is an infrastructure failure: there is no answer, and no reward.
-        prompt_ids: Tokens of the prompt; None where the generator does not return them.
-        token_ids: Tokens of the answer, or None.
-        logprobs: Log-probability of each token at temperature 1, or None.
-        allowed: See `rlanything_envs.llm.generator.Completion`.
     """
 
-    text: str
+    answer: Completion
     test: Test | None
     complaint: str = ""
-    failed: bool = False
-    prompt_ids: list[int] | None = None
-    token_ids: list[int] | None = None
-    logprobs: list[float] | None = None
-    allowed: list[Allowed | None] | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the generator failed, which is an infrastructure failure: there is no answer, and no reward."""
+        return self.answer.finish_reason == "error"
 
     def sample(self, advantage: float) -> Sample:
         """The answer as one row of training data.
@@ -113,11 +108,12 @@ class WrittenTest:
         Raises:
             ValueError: The generator returned no token ids or log-probabilities.
         """
-        if self.prompt_ids is None or not self.token_ids or self.logprobs is None:
+        answer = self.answer
+        if answer.prompt_ids is None or not answer.token_ids or answer.logprobs is None:
             raise ValueError(
                 "a reward model learns from token ids and log-probabilities: its generator must return them"
             )
-        return answer_sample(self.prompt_ids, self.token_ids, self.logprobs, self.allowed, advantage)
+        return answer_sample(answer.prompt_ids, answer.token_ids, answer.logprobs, answer.allowed, advantage)
 
 
 class UnitTestWriter:
@@ -165,15 +161,14 @@ class UnitTestWriter:
         ]
 
     def _read(self, problem: Payload, answer: Completion) -> WrittenTest:
-        ids = (answer.prompt_ids, answer.token_ids, answer.logprobs, answer.allowed)
         if answer.finish_reason == "error":
-            return WrittenTest(answer.text, None, answer.error or "the generator failed", True, *ids)
+            return WrittenTest(answer, None, answer.error or "the generator failed")
         try:
             test = self.style.read_test(answer)
             check_job(Job("", [test], problem.checker, entry_point=problem.entry_point))
         except JudgeError as error:
-            return WrittenTest(answer.text, None, str(error), False, *ids)
-        return WrittenTest(answer.text, test, "", False, *ids)
+            return WrittenTest(answer, None, str(error))
+        return WrittenTest(answer, test)
 
 
 def _cut(text: str, length: int) -> str:

@@ -168,7 +168,7 @@ def test_infrastructure_failures_are_no_rewards(task: Task, played: list[Traject
     lost = dataclasses.replace(played[1], outcome=None, score=0.0)
     tests = [
         *group.tests[:3],
-        WrittenTest("", None, "down", failed=True, prompt_ids=[1], token_ids=[9], logprobs=[0.0]),
+        WrittenTest(Completion("", "error", [1], [9], [0.0]), None, "down"),
     ]
     passes = group.passes.copy()
     passes[:, 3] = NAN

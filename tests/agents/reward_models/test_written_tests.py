@@ -109,17 +109,22 @@ def test_a_failed_generator_is_no_answer() -> None:
 
 def test_without_ids_there_is_nothing_to_learn_from() -> None:
     with pytest.raises(ValueError, match="token ids"):
-        WrittenTest("x", Test("1", "1")).sample(1.0)
-    row = WrittenTest("x", None, prompt_ids=[1], token_ids=[2, 3], logprobs=[-1.0, -2.0]).sample(-0.5)
+        WrittenTest(said("x"), Test("1", "1")).sample(1.0)
+    row = WrittenTest(Completion("x", "stop", [1], [2, 3], [-1.0, -2.0]), None).sample(-0.5)
     assert (row.weights, row.advantages) == ([0.5, 0.5], [-0.5, -0.5])
 
 
 def written(stdin: str, stdout: str) -> WrittenTest:
-    return WrittenTest("", Test(stdin, stdout))
+    return WrittenTest(said(""), Test(stdin, stdout))
 
 
 def test_programs_pass_and_fail_tests() -> None:
-    tests = (written("1 2\n", "3\n"), written("5 0\n", "5\n"), written("5 0\n", "6\n"), WrittenTest("", None, "none"))
+    tests = (
+        written("1 2\n", "3\n"),
+        written("5 0\n", "5\n"),
+        written("5 0\n", "6\n"),
+        WrittenTest(said(""), None, "none"),
+    )
     sums, empty = run_tests([Bench(problem(), (RIGHT, MINUS, CRASH, "", RIGHT), tests), Bench(problem(), (RIGHT,), ())])
     assert sums.tolist() == [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]
     assert empty.shape == (1, 0)
