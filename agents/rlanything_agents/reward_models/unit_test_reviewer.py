@@ -143,14 +143,15 @@ class UnitTestReviewer:
 
     def queries(self, assignment: Assignment, episodes: Sequence[Trajectory]) -> list[Query]:
         """One query for the task; none for a group whose tests would have no effect."""
-        return [self.writer.query(read_payload(assignment.task.payload))] if self._is_queried(episodes) else []
+        problem = read_payload(assignment.task.payload)
+        return [self.writer.query(problem)] if self._is_queried(problem, episodes) else []
 
     def collate(
         self, assignments: Sequence[Assignment], played: Sequence[list[Trajectory]], answers: Sequence[Answer]
     ) -> list[ProgramGroup]:
         """Run all programs on the tests written for their task."""
         problems = [read_payload(assignment.task.payload) for assignment in assignments]
-        queried = [self._is_queried(group) for group in played]
+        queried = [self._is_queried(*pair) for pair in zip(problems, played, strict=True)]
         with_tests = [problem for problem, query in zip(problems, queried, strict=True) if query]
         parsed = iter(self.writer.parse_tests(with_tests, answers))
         written = [next(parsed) if query else [] for query in queried]
@@ -162,13 +163,14 @@ class UnitTestReviewer:
         parts = zip(assignments, played, written, run_tests(benches), strict=True)
         return [ProgramGroup(*part) for part in parts]
 
-    def _is_queried(self, group: Sequence[Trajectory]) -> bool:
+    def _is_queried(self, problem: Payload, group: Sequence[Trajectory]) -> bool:
         """Whether tests are written for a group; without a correct program they get no reward."""
         if not self.config.queries_judge:
             return False
         wanted = self.config.judge.scope == "all" or self.config.feedback.lam > 0
         # Answers without a form may be unreadable, which teaches the format where no program is correct.
-        formats = self.config.feedback.teach_format and self.config.judge_learns and self.writer.style.form is None
+        free = self.writer.style.form(problem) is None
+        formats = self.config.feedback.teach_format and self.config.judge_learns and free
         rewarded = rewarded_outcomes(group, self.config.feedback)
         return wanted or any(outcome == 1 or (formats and outcome is not None) for outcome in rewarded)
 

@@ -5,8 +5,9 @@ A `TestStyle` writes its prompts and parses its answers: `ChatTests` for languag
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+import ast
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,10 +18,11 @@ from rlanything_agents.training.samples import Sample, answer_sample
 from rlanything_envs.curriculum.prompting import render
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Then
 from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
-from rlanything_task_pools.coding import Payload
+from rlanything_envs.llm.schema import form_of_schema
+from rlanything_task_pools.coding import Example, Payload
 from rlanything_verifiers.coding import Job, JudgeError, Test, check_job
 
-__all__ = ["FORM", "ChatTests", "TestStyle", "UnitTestWriter", "WrittenTest"]
+__all__ = ["CALL_FORM", "FORM", "ChatTests", "TestStyle", "UnitTestWriter", "WrittenTest"]
 
 PROMPT = Path(__file__).parent / "prompts" / "unit_test.j2"
 MAX_STATEMENT = 20_000
@@ -32,13 +34,17 @@ INPUT, OUTPUT, END = "**Test Input:**\n```\n", "\n```\n\n**Test Output:**\n```\n
 _THOUGHT = Then((Prose(MAX_SAMPLE, "\n`~"), "\n\n"))  # a fence in it would hide the test behind it
 FORM = Then((OneOf(("", _THOUGHT)), INPUT, _TEXT, OUTPUT, _TEXT, END))
 """Form of an answer: thoughts on one line or none, then the input and the output of a test."""
+_ARGUMENTS = form_of_schema({"type": "array", "minItems": 1})  # else models write [] where they mean [[]]
+CALL_FORM = Then((OneOf(("", _THOUGHT)), INPUT, _ARGUMENTS, OUTPUT, form_of_schema({}), END))
+"""As `FORM`, for a function: the input is the JSON list of its arguments, the output the JSON of its result."""
 
 
 class TestStyle(Protocol):
     """Prompt and answer format of a reward model that writes unit tests."""
 
-    form: Form | None
-    """Form of an answer; None where any text is allowed."""
+    def form(self, payload: Payload) -> Form | None:
+        """Form of the answers about a problem; None where any text is allowed."""
+        ...
 
     def test_prompt(self, payload: Payload) -> Messages:
         """Chat messages that ask for a test of a problem."""
@@ -53,25 +59,27 @@ class TestStyle(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class ChatTests:
     """The style for language models: prompt and answer in prose.
 
-    Args:
-        template: Path of a Jinja file with the prompt; it may use ``statement``, ``samples`` and ``entry_point``.
-        form: Form of the answers, such as `FORM`; None where any text is allowed.
+    Attributes:
+        constrained: Whether the answers have a form.
     """
 
-    def __init__(self, template: str | os.PathLike[str] = PROMPT, form: Form | None = None) -> None:
-        self.template, self.form = Path(template), form
+    constrained: bool = False
+
+    def form(self, payload: Payload) -> Form | None:
+        """`CALL_FORM` for a function, `FORM` for a program; None for answers without a form."""
+        return (FORM if payload.entry_point is None else CALL_FORM) if self.constrained else None
 
     def test_prompt(self, payload: Payload) -> Messages:
         """A message with the problem, its samples, and the criteria of a good test."""
-        samples = [
-            {"stdin": _cut(test.stdin, MAX_SAMPLE), "stdout": _cut(test.stdout, MAX_SAMPLE)}
-            for test in payload.public[:SAMPLES]
-        ]
+        names = ("candidate", payload.entry_point) if payload.entry_point else ()
+        shown = [_call(test, names) for test in payload.public[:SAMPLES]]
+        samples = [{"stdin": _cut(each.stdin, MAX_SAMPLE), "stdout": _cut(each.stdout, MAX_SAMPLE)} for each in shown]
         statement = _cut(payload.statement, MAX_STATEMENT).replace("\n", "\n| ")  # no line of the template
-        text = render(self.template, statement=statement, samples=samples, entry_point=payload.entry_point)
+        text = render(PROMPT, statement=statement, samples=samples, entry_point=payload.entry_point)
         return [{"role": "user", "content": text}]
 
     def written(self, stdin: str, stdout: str) -> str:
@@ -147,7 +155,7 @@ class UnitTestWriter:
 
     def query(self, problem: Payload) -> Query:
         """Query for the tests of a problem."""
-        return Query(self.style.test_prompt(problem), self.style.form)
+        return Query(self.style.test_prompt(problem), self.style.form(problem))
 
     def params(self, *, tests: int, seed: int, temperature: float = 1.0) -> SamplingParams:
         """Sampling parameters; see `write`."""
@@ -169,6 +177,25 @@ class UnitTestWriter:
         except JudgeError as error:
             return WrittenTest(answer, None, str(error))
         return WrittenTest(answer, test)
+
+
+def _call(test: Example, names: Collection[str | None]) -> Example:
+    """A sample ``assert NAME(literal, ...) == literal`` as arguments and result in JSON; any other one as it is.
+
+    Args:
+        test: The sample, which is untrusted.
+        names: Names of the function.
+    """
+    try:
+        match ast.parse(test.stdin.strip()).body if len(test.stdin) <= MAX_SAMPLE and not test.stdout.strip() else None:
+            case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), given, []), [ast.Eq()], [result]))] if name in names:
+                call = [list(map(ast.literal_eval, given)), ast.literal_eval(result)]
+                stdin, stdout = (json.dumps(value, allow_nan=False, separators=(",", ":")) for value in call)
+                if [json.loads(stdin), json.loads(stdout)] == call:  # not so for a tuple, or a key that is no text
+                    return Example(stdin=stdin, stdout=stdout)
+    except (SyntaxError, ValueError, TypeError, OverflowError, RecursionError, MemoryError):
+        pass
+    return test
 
 
 def _cut(text: str, length: int) -> str:

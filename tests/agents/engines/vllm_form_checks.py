@@ -22,7 +22,7 @@ from rlanything_agents.config import RunConfig
 from rlanything_agents.engines.spellings import Spellings
 from rlanything_agents.models.checkpoint import checkpoint_source
 from rlanything_agents.reward_models.step_prompts import JUDGEMENT
-from rlanything_agents.reward_models.unit_tests import FORM
+from rlanything_agents.reward_models.unit_tests import CALL_FORM, FORM
 from rlanything_agents.runs.folder import RunFolder
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Then, fitted, pattern
 from rlanything_envs.llm.schema import form_of_schema
@@ -96,10 +96,11 @@ def test_the_sets_of_random_forms_are_those_of_the_grammar(kind: str, form: Form
     [
         fitted(JUDGEMENT, 60),
         fitted(FORM, 60),
+        fitted(CALL_FORM, 60),
         form_of_schema(SCHEMA),
         OneOf(("go to bed 1", "go to cabinet 14", "look")),
     ],
-    ids=["judgement", "unit test", "json", "commands"],
+    ids=["judgement", "unit test", "call", "json", "commands"],
 )
 def test_the_sets_of_our_forms_are_those_of_the_grammar(form: Form) -> None:
     for seed in range(6):

@@ -18,7 +18,7 @@ from rlanything_agents.reward_models.unit_test_reviewer import (
     hidden_verdicts,
     submission,
 )
-from rlanything_agents.reward_models.unit_tests import ChatTests, WrittenTest
+from rlanything_agents.reward_models.unit_tests import FORM, ChatTests, WrittenTest
 from rlanything_agents.rollout.queries import QueriesAtEnd
 from rlanything_agents.rollout.trajectory import Step, Trajectory, outcome_of
 from rlanything_envs import registration  # noqa: F401  (registers the environments)
@@ -127,6 +127,17 @@ def test_the_program_is_the_one_that_the_environment_ran(task: Task) -> None:
     assert (program_of(first), first.outcome) == (RIGHT, 1)
     tried = episode(task, f"TEST\n```python\n{RIGHT}```", max_turns=2)
     assert program_of(tried) == ""
+
+
+def test_a_query_brings_the_form_of_its_answers(task: Task, played: list[Trajectory]) -> None:
+    feedback = {"lam": 0.0, "policy_band": None, "judge_band": None, "teach_format": True}
+    judge, assignment = reviewer(feedback=feedback), Assignment(slot=0, role="active", task=task)
+    wrong = played[1:3]
+    for constrained, found in ((False, [None]), (True, [])):
+        judge.writer.style = ChatTests(constrained)
+        forms = [query.form for query in judge.queries(assignment, wrong)]
+        assert forms == found, "a form cannot be missed, so no format is left to teach where no program is correct"
+    assert [query.form for query in judge.queries(assignment, played)] == [FORM]
 
 
 def test_every_program_runs_on_every_test(group: ProgramGroup) -> None:

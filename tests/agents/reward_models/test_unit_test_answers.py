@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlanything_agents.reward_models.unit_test_answers import MAX_ANSWER, MAX_TEXT, read_unit_test
-from rlanything_agents.reward_models.unit_tests import FORM
+from rlanything_agents.reward_models.unit_tests import CALL_FORM, FORM
 from rlanything_envs.llm.choices import fitted, matches, pattern
-from rlanything_verifiers.coding import JudgeError, Test
+from rlanything_verifiers.coding import Job, JudgeError, Test, check_job
 
 LINE = st.text(
     st.characters(codec="utf-8", exclude_categories=("C", "Z"), exclude_characters="`~:#*>{}"), min_size=1, max_size=8
@@ -83,13 +83,29 @@ def test_a_test_in_json_comes_back_as_it_is(stdin: str, stdout: str) -> None:
     assert test.stdout == (stdout if stdout.endswith("\n") else f"{stdout}\n")
 
 
+@pytest.mark.parametrize("entry_point", [None, "f"])
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_an_answer_of_the_form_holds_a_test(data: st.DataObject) -> None:
-    answer = data.draw(st.from_regex(pattern(fitted(FORM, 300)), fullmatch=True))
-    test = read_unit_test(answer)
+def test_an_answer_of_the_form_holds_a_test(entry_point: str | None, data: st.DataObject) -> None:
+    form = fitted(FORM if entry_point is None else CALL_FORM, 300)
+    test = read_unit_test(data.draw(st.from_regex(pattern(form), fullmatch=True)))
+    check_job(Job("", [test], entry_point=entry_point))
     assert test.stdin.strip()
     assert test.stdout.strip()
+
+
+def test_the_form_of_a_call_leaves_room_for_texts_and_little_for_what_models_add() -> None:
+    assert len(pattern(CALL_FORM)) < 16_000, "services compile it"
+    form = fitted(CALL_FORM, 320)
+    for arguments, result in (
+        ('[[3,1,2],"a b",-0.5]', "true"),
+        ('[[[1,2],["x",null]]]', '{"a":[1]}'),
+        (f'["{"x" * 40}"]', "[]"),
+    ):
+        blocks = f"**Test Input:**\n```\n{arguments}\n```\n\n**Test Output:**\n```\n{result}\n```"
+        assert matches(form, f"It sorts them.\n\n{blocks}")
+        for other in (blocks.replace(arguments, f"{arguments} x"), blocks.replace(arguments, "3 1 2"), f"{blocks}\n"):
+            assert not matches(form, other)
 
 
 @pytest.mark.parametrize("fence", ["```python3", "~~~"])

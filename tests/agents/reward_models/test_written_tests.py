@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rlanything_agents.domains.coding.short_tests import ShortTests, written_test
 from rlanything_agents.reward_models.trials import Bench, run_tests
-from rlanything_agents.reward_models.unit_tests import ChatTests, UnitTestWriter, WrittenTest
+from rlanything_agents.reward_models.unit_tests import CALL_FORM, FORM, ChatTests, UnitTestWriter, WrittenTest
 from rlanything_envs.coding.list_words import WORDS
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools.coding import Payload, read_payload
@@ -78,15 +78,45 @@ def test_tests_of_functions_are_calls_in_json() -> None:
         hidden=[{"stdin": "[1, 2]", "stdout": "3"}],
     )
     answers = [said("Input: [2, 3]\nOutput: 5"), said("Input: 2 3\nOutput: 5")]
-    generator = Scripted([answers])
-    ((good, bad),) = UnitTestWriter(generator, ChatTests()).write([called], tests=2, seed=0)
-    text = generator.asked[0][0][0][0]["content"]  # type: ignore[index]
+    generator = Scripted([[], answers])
+    _, (good, bad) = UnitTestWriter(generator, ChatTests(constrained=True)).write([problem(), called], tests=2, seed=0)
+    ((_, (message,)), params) = generator.asked[0]
+    assert params.choices == (FORM, CALL_FORM)
+    text = message["content"]
     assert "JSON list of its arguments" in text
-    assert "Sample 1\nassert add(1, 2) == 3\n" in text, "an assert has no output to be shown"
+    assert "Sample 1\nInput:\n[1,2]\nOutput:\n3\n" in text, "a sample is a call, as a test is"
+    assert text.endswith(
+        "```\nthe JSON list of the arguments\n```\n\n**Test Output:**\n```\nthe JSON of the result\n```"
+    )
     assert good.test is not None
     assert bad.test is None
     (passes,) = run_tests([Bench(called, ("def add(a, b): return a + b", "def add(a, b): return a"), (good, bad))])
     assert passes.tolist() == [[1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("sample", "call"),
+    [
+        (
+            'assert candidate([1, -2.5], {"a": "é"}) == [True, None], "why"',
+            '[[1,-2.5],{"a":"\\u00e9"}]\nOutput:\n[true,null]',
+        ),
+        *(
+            (f"assert {text}", None)
+            for text in ("f((1, 2)) == 3", "f({1: 2}) == 3", "f(a=1) == 2", "f(1e999) == 2", "f(f(1)) == 2")
+        ),
+        *(
+            (f"assert {text}", None)
+            for text in ("g(1) == 2", "f(1) < 2", "f({[]: 1}) == 2", "f(1) == 1j", "f(*[1]) == 2", "f(")
+        ),
+        ("assert f(" + "[" * 900 + "]" * 900 + ") == 2", None),
+        ("assert f(" + "-" * 1900 + "1) == 2", None),
+        ("assert f(" + "9" * 400 + " + 1j) == 2\0", None),
+    ],
+)
+def test_samples_that_json_cannot_tell_stay_asserts(sample: str, call: str | None) -> None:
+    (message,) = ChatTests().test_prompt(problem(entry_point="f", public=[{"stdin": sample, "stdout": ""}]))
+    assert (f"Sample 1\nInput:\n{call}\n" if call else f"Sample 1\n{sample}\n") in message["content"]
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")

@@ -25,7 +25,9 @@ MAX_WORDS = 400
 class ShortTests:
     """Unit-test style of the short view; see `rlanything_agents.reward_models.unit_tests.TestStyle`."""
 
-    form: Form | None = None
+    def form(self, payload: Payload) -> Form | None:
+        """None: any words are allowed."""
+        return None
 
     def test_prompt(self, payload: Payload) -> Messages:
         """One message with the words of the statement."""

@@ -7,7 +7,7 @@ from rlanything_agents.domains.coding.lessons import CodingLessons
 from rlanything_agents.domains.coding.short_tests import ShortTests
 from rlanything_agents.reward_models.judge_model import JudgeModel
 from rlanything_agents.reward_models.unit_test_reviewer import UnitTestReviewer
-from rlanything_agents.reward_models.unit_tests import FORM, ChatTests
+from rlanything_agents.reward_models.unit_tests import ChatTests
 
 __all__ = ["SUPERVISION", "CodingSupervision"]
 
@@ -22,8 +22,7 @@ class CodingSupervision:
 
     def reviewer(self, config: RunConfig, model: JudgeModel) -> UnitTestReviewer:
         """Reviewer of a reward model that writes unit tests; in the words of the short view, where the run has it."""
-        free = not config.judge.constrained or model.config.thinking is not None
-        chat = ChatTests(form=None if free else FORM)
+        chat = ChatTests(config.judge.constrained and model.config.thinking is None)
         return UnitTestReviewer(config, model, ShortTests() if config.view == "short" else chat)
 
 
