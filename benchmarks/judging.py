@@ -140,10 +140,8 @@ def choose(args: argparse.Namespace) -> None:
     config = settings_of(args, "coding", "votes", votes=TESTS)
     writer = get_supervision("coding").reviewer(config, opened(config.reward_model)).writer
     written = [tuple(tests) for tests in writer.write(problems, tests=TESTS, seed=0)]
-    examples = [
-        tuple(WrittenTest(Completion("", "stop"), Test(test.stdin, test.stdout)) for test in problem.public)
-        for problem in problems
-    ]
+    none = Completion("", "stop")
+    examples = [tuple(WrittenTest(none, Test(test.stdin, test.stdout)) for test in one.public) for one in problems]
     scores = {}
     for name, tests in (("its own tests", written), ("the examples", examples)):
         passes = run_tests([Bench(*bench) for bench in zip(problems, programs, tests, strict=True)])
