@@ -149,8 +149,7 @@ class _Model:
         key = (seed, *map(id, episodes))
         if key not in self._known:
             asking = QueriesAtEnd(self._chat, self._judge.params(votes=1, seed=seed))
-            for episode in episodes:
-                asking.add(self._judge.queries(episode)[-STEPS:])
+            asking.add([query for episode in episodes for query in self._judge.queries(episode)[-STEPS:]])
             votes = iter(self._judge.votes(asking.answers()))
             judged = [
                 [next(votes) if left <= STEPS else StepVotes([], ()) for left in range(len(episode.steps), 0, -1)]

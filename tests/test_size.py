@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 94_841,
-    "lines of studies, benchmarks, scripts and examples": 9_364,
-    "lines of tests": 71_818,
+    "lines of studies, benchmarks, scripts and examples": 9_363,
+    "lines of tests": 71_777,
     "files of the four packages": 702,
     "settings of a run": 152,
     "commands": 21,

@@ -96,16 +96,11 @@ def test_an_answer_of_the_form_holds_a_test(entry_point: str | None, data: st.Da
 
 def test_the_form_of_a_call_leaves_room_for_texts_and_little_for_what_models_add() -> None:
     assert len(pattern(CALL_FORM)) < 16_000, "services compile it"
-    form = fitted(CALL_FORM, 320)
-    for arguments, result in (
-        ('[[3,1,2],"a b",-0.5]', "true"),
-        ('[[[1,2],["x",null]]]', '{"a":[1]}'),
-        (f'["{"x" * 40}"]', "[]"),
-    ):
-        blocks = f"**Test Input:**\n```\n{arguments}\n```\n\n**Test Output:**\n```\n{result}\n```"
-        assert matches(form, f"It sorts them.\n\n{blocks}")
-        for other in (blocks.replace(arguments, f"{arguments} x"), blocks.replace(arguments, "3 1 2"), f"{blocks}\n"):
-            assert not matches(form, other)
+    blocks = "**Test Input:**\n```\n{}\n```\n\n**Test Output:**\n```\n{}\n```"
+    for call in (('[[3,1,2],"a b",-0.5]', "true"), ('[[[1,2],["x",null]]]', '{"a":[1]}'), (f'["{"x" * 40}"]', "[]")):
+        assert matches(fitted(CALL_FORM, 320), f"It sorts them.\n\n{blocks.format(*call)}")
+    for call in (("[1] x", "1"), ("3 1 2", "1"), ("[]", "1"), ("[1]", "1\n2"), ("[1, 2]", "1"), ("[1]", "None")):
+        assert not matches(CALL_FORM, blocks.format(*call))
 
 
 @pytest.mark.parametrize("fence", ["```python3", "~~~"])
