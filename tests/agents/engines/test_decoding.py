@@ -72,6 +72,7 @@ def test_ragged_rows_that_end_split_and_wait(shape: str, seed: int) -> None:
     texts = [opening if i % 3 else rng.integers(1, 64, rng.integers(1, 20)).tolist() for i in range(12)]
     compared = 0
     decoder = RaggedDecoder(model, len(texts))
+    decoder.cache._capacity = 4  # so that it has to grow
     with decoder.running():
 
         def check(rows: np.ndarray, logits: torch.Tensor) -> int:

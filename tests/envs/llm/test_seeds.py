@@ -36,8 +36,10 @@ def test_parameters_of_each_prompt() -> None:
 @pytest.mark.parametrize(
     ("name", "wrong", "told"),
     [
+        ("max_tokens", {"max_tokens": 0}, "at least 1, not 0"),
         ("n", {"n": 0}, "1, or more"),
         ("n", {"n": 2, "temperature": 0}, "1, or more at a temperature above 0, not 2"),
+        ("temperature", {"temperature": -0.1}, "at least 0, not -0.1"),
         ("temperature", {"temperature": float("nan")}, "at least 0, not nan"),
         ("top_p", {"top_p": 0}, "above 0 and at most 1, not 0"),
         ("stop", {"stop": ("end", "")}, "without an empty text"),
@@ -45,4 +47,4 @@ def test_parameters_of_each_prompt() -> None:
 )
 def test_a_parameter_out_of_range_is_named_with_its_rule(name: str, wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=rf"SamplingParams\.{name} must be .*{told}"):
-        SamplingParams(8, **wrong)
+        SamplingParams(**{"max_tokens": 8, **wrong})
