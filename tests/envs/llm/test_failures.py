@@ -107,10 +107,12 @@ PASSING = {
 @pytest.mark.parametrize("failure", list(PASSING))
 def test_what_may_pass_is_tried_again(service: Service, failure: str, caplog: pytest.LogCaptureFixture) -> None:
     service.script.extend([PASSING[failure], PASSING[failure], say("good")])
-    with caplog.at_level("INFO"), OpenAIGenerator(service.endpoint(), retries=PATIENT) as generator:
+    told = caplog.at_level("INFO", "rlanything_envs.llm")
+    with told, OpenAIGenerator(service.endpoint(), retries=PATIENT) as generator:
         assert generator.generate([chat("a")], PARAMS)[0][0].text == "good"
     assert len(service.asked) == 3
     assert failure in caplog.text
+    assert "again in" in caplog.text
 
 
 def test_half_of_a_surrogate_pair_is_a_word_of_the_model(service: Service) -> None:

@@ -1,7 +1,6 @@
 """The client against a real HTTP server that behaves: order, samples, fields, threads, processes."""
 
 import json
-import logging
 import multiprocessing
 import os
 import pickle
@@ -11,7 +10,7 @@ import threading
 import time
 
 import pytest
-from scripted_service import PATIENT, Service, answer, chat, echo, hang, say
+from scripted_service import Service, answer, chat, echo, hang, say
 
 from rlanything_envs.errors import MissingExtra
 from rlanything_envs.llm import Endpoint, GeneratorError, MissingKey, OpenAIGenerator, Retries, SamplingParams
@@ -310,16 +309,3 @@ def test_waits_double_up_to_the_longest_with_jitter() -> None:
     assert [retries.wait_s(i, None, 1.0) for i in (1, 2, 3, 4)] == [1, 2, 4, 5]
     assert retries.wait_s(1, 60, 0.5) == 60.5, "what the service asks for is a lower bound"
     assert retries.wait_s(3, 0.1, 1.0) == 4
-
-
-def test_retries_are_told_to_the_log_of_the_program(service: Service, caplog: pytest.LogCaptureFixture) -> None:
-    from scripted_service import status
-
-    service.script.append(status(503))
-    with (
-        caplog.at_level(logging.INFO, "rlanything_envs.llm"),
-        OpenAIGenerator(service.endpoint(), retries=PATIENT) as generator,
-    ):
-        generator.generate([chat("a")], PARAMS)
-    assert "HTTP 503" in caplog.text
-    assert "again in" in caplog.text

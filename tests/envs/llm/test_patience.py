@@ -14,7 +14,6 @@ from rlanything_envs.curriculum.summary import JudgedEpisode, LLMSummariser
 from rlanything_envs.llm import (
     BudgetExceeded,
     Completion,
-    Endpoint,
     OpenAIGenerator,
     PatientGenerator,
     PromptLog,
@@ -78,15 +77,6 @@ def test_every_outage_is_known_and_costs_one_request(
     assert with_out.generate([chat("hi")], PARAMS)[0][0].text == "back"
     assert with_out.served == Served(requests=1)
     with_out.close()
-
-
-def test_nobody_there_is_an_outage() -> None:
-    nobody = Endpoint(model="m", base_url="http://127.0.0.1:9/v1")
-    with OpenAIGenerator(nobody, retries=ONCE) as generator:
-        patient = PatientGenerator(generator)
-        for _ in range(2):
-            assert patient.generate([chat("hi")], PARAMS)[0][0].finish_reason == "error"
-        assert patient.served == Served(requests=2, unanswered=1, skipped=1)
 
 
 @pytest.mark.parametrize("outage", OUTAGES)
