@@ -2,6 +2,7 @@
 
 import pytest
 
+from rlanything_task_pools import TaskPool
 from rlanything_task_pools.alfworld import DOMAIN
 
 
@@ -14,3 +15,9 @@ def tasks():
 @pytest.fixture(scope="session")
 def task(tasks):
     return tasks[0]
+
+
+@pytest.fixture
+def pool(tasks, tmp_path):
+    with TaskPool.create(tmp_path / "pool.sqlite", tasks) as pool:
+        yield pool

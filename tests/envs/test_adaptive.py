@@ -16,12 +16,6 @@ from rlanything_task_pools import PoolError, TaskPool
 ID = "RLAnything/AlfWorld-v0"
 
 
-@pytest.fixture
-def pool(tasks, tmp_path):
-    with TaskPool.create(tmp_path / "pool.sqlite", tasks) as pool:
-        yield pool
-
-
 def make(pool, limit=30, **kwargs):
     settings = {"rollouts": 4, "rewriting": "inline", **kwargs}
     return AdaptiveDifficulty(gym.make(ID, max_episode_steps=limit), pool, **settings)
@@ -126,14 +120,6 @@ def test_closing_and_seeding_keep_what_was_played(pool):
     env.close()
     assert len(pool.outcomes()) == 2
     assert pool.events() == []
-
-
-def test_a_complete_group_is_acted_on_when_the_environment_is_closed(pool):
-    env = make(pool)
-    for _ in range(4):
-        play(env, win=False)
-    env.close()
-    assert pool.counts()["proposed"] + pool.counts()["discarded"] >= 1
 
 
 def test_broken_engines_are_no_losses(pool):
