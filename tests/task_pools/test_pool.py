@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from toy_tasks import child, history, outcome, root
+from toy_tasks import child, dump, history, outcome, root
 
 from rlanything_task_pools import CandidateError, PoolError, Rejection, Rewrite, TaskFormatError, TaskPool, UnknownTask
 from rlanything_task_pools.export import export_pool, import_pool
@@ -22,11 +22,6 @@ from rlanything_task_pools.verify import verify_pool
 @pytest.fixture
 def pool(tmp_path: Path) -> TaskPool:
     return TaskPool.create(tmp_path / "pool.db", [root(n) for n in range(3)])
-
-
-def dump(path: Path) -> list[str]:
-    with sqlite3.connect(path) as db:
-        return list(db.iterdump())
 
 
 # opening
@@ -60,10 +55,12 @@ def test_opening_the_wrong_thing(pool: TaskPool, tmp_path: Path) -> None:
         TaskPool.open(tmp_path / "text.db")
     with sqlite3.connect(tmp_path / "other.db") as other:
         other.execute("CREATE TABLE t (x)")
+    before = (tmp_path / "other.db").read_bytes()
     with pytest.raises(PoolError, match="not a task pool"):
         TaskPool.open(tmp_path / "other.db")
     with pytest.raises(PoolError, match="exists: open it"):
         TaskPool.create(tmp_path / "other.db", [root(0)])
+    assert (tmp_path / "other.db").read_bytes() == before, "what is another program's is left as it is"
     with sqlite3.connect(pool.path) as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(PoolError, match="99"):
@@ -502,12 +499,3 @@ def test_a_child_does_not_wait_for_a_thread_of_its_parent(pool: TaskPool) -> Non
         for thread in threads:
             thread.join()
     assert len(pool.outcomes(1)) == 10
-
-
-def test_a_database_of_another_program_is_left_as_it_is(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "other.db") as db:
-        db.execute("CREATE TABLE a (b)")
-    before = (tmp_path / "other.db").read_bytes()
-    with pytest.raises(PoolError, match="exists"):
-        TaskPool.create(tmp_path / "other.db", [root(0)])
-    assert (tmp_path / "other.db").read_bytes() == before

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_tasks import child, history, outcome, root
+from toy_tasks import child, dump, history, outcome, root
 
 from rlanything_task_pools import PoolError, Rejection, TaskPool
 from rlanything_task_pools.verify import verify_pool
@@ -59,11 +59,6 @@ def wait_for(done: Callable[[], bool]) -> None:
     while not done():
         assert time.monotonic() < end, "the worker does nothing"
         time.sleep(0.001)
-
-
-def dump(path: Path) -> list[str]:
-    with sqlite3.connect(path) as db:
-        return list(db.iterdump())
 
 
 class Journals:

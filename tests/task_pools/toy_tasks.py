@@ -1,8 +1,11 @@
 """The smallest tasks a pool can hold, for the tests of the pool."""
 
+import sqlite3
+from pathlib import Path
+
 from rlanything_task_pools import Outcome, Rewrite, Task, TaskPool
 
-__all__ = ["child", "history", "outcome", "root"]
+__all__ = ["child", "dump", "history", "outcome", "root"]
 
 
 def root(number: int) -> Task:
@@ -19,6 +22,12 @@ def child(parent: Task, target: int, direction: str = "easier") -> Task:
 
 def outcome(success: bool | None = True, role: str = "active", actor: str = "policy-1") -> Outcome:
     return Outcome(success=success, score=float(bool(success)), steps=4, actor=actor, role=role)
+
+
+def dump(path: Path) -> list[str]:
+    """All that a file of a pool holds."""
+    with sqlite3.connect(path) as db:
+        return list(db.iterdump())
 
 
 def history(pool: TaskPool, slot: int) -> list[Task]:
