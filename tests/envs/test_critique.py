@@ -186,61 +186,54 @@ def test_any_episode_is_summed_up_in_two_printable_sentences(attempt: JudgedEpis
 # -- by a language model
 
 
+class Watched(ScriptedGenerator):
+    """Gives its answers, and remembers what it was asked."""
+
+    def __init__(self, *answers: str) -> None:
+        super().__init__(answers)
+        self.asked: list[str] = []
+
+    def generate(self, prompts, params):
+        self.asked.extend(prompt[0]["content"] for prompt in prompts)
+        return super().generate(prompts, params)
+
+
 def test_a_model_reads_the_marks_and_writes_the_summary() -> None:
-    asked: list[str] = []
-
-    class Watched(ScriptedGenerator):
-        def generate(self, prompts, params):
-            asked.extend(prompt[0]["content"] for prompt in prompts)
-            return super().generate(prompts, params)
-
-    generator = Watched(
-        ["<think>hm. hm.</think> It walked in circles. It never opened drawer 1! Third sentence.", "No."]
-    )
+    generator = Watched("<think>hm. hm.</think> It walked in circles. It never opened drawer 1! Third sentence.", "No.")
     assert LLMSummariser(generator, name="some/model").summarise([LOST, SHY]) == [
         Summary("It walked in circles. It never opened drawer 1!", "some/model"),
         Summary("No.", "some/model"),
     ]
-    lines = asked[0].splitlines()
+    lines = generator.asked[0].splitlines()
     assert "2. [WRONG] go to drawer 1 -> The drawer 1 is closed." in lines
     assert f"3. go to countertop 1 -> {EMPTY}" in lines  # votes were mixed
     assert sum("[WRONG]" in line for line in lines) == 4 + 1  # the prompt explains the mark once
-    assert GOAL in asked[0]
+    assert GOAL in generator.asked[0]
 
 
 def test_a_model_reads_the_reasons_of_the_votes() -> None:
     """Each reason once, without its score, its thought and marks of a chat."""
-    asked: list[str] = []
-
-    def answer(prompt, *_):
-        asked.append(prompt[0]["content"])
-        return "No."
-
     step = JudgedStep(
         "look", "Nothing.", WRONG, (r"It saw the basin before. \boxed{-1}", r"It saw the basin before. \boxed{-1}",
         "<think>secret</think><|im_end|>wasteful\nstep \\boxed{-1}", r" \boxed{-1}"),
     )  # fmt: skip
-    LLMSummariser(ScriptedGenerator(answer)).summarise([JudgedEpisode(GOAL, (step,), False)])
-    lines = asked[0].splitlines()
+    generator = Watched("No.")
+    LLMSummariser(generator).summarise([JudgedEpisode(GOAL, (step,), False)])
+    lines = generator.asked[0].splitlines()
     at = lines.index("1. [WRONG] look -> Nothing.")
     assert lines[at + 1 : at + 3] == ["   judge: It saw the basin before.", "   judge: (|im_end|)wasteful step"]
     assert "judge:" not in lines[at + 3]
-    assert "secret" not in asked[0]
-    assert "boxed" not in asked[0]
+    assert "secret" not in generator.asked[0]
+    assert "boxed" not in generator.asked[0]
 
 
 def test_a_prompt_keeps_its_length_whatever_the_judge_wrote() -> None:
-    asked: list[str] = []
-
-    def answer(prompt, *_):
-        asked.append(prompt[0]["content"])
-        return "No."
-
     step = JudgedStep("go " * 900, "seen " * 900, WRONG, ("because " * 900, "since " * 900, "for " * 900))
     long = JudgedEpisode(GOAL, (step,) * 50, False)
     for characters in (24_000, 3_000):
-        LLMSummariser(ScriptedGenerator(answer), characters=characters).summarise([long])
-        assert len(asked.pop()) < 1.3 * characters + 3_000
+        generator = Watched("No.")
+        LLMSummariser(generator, characters=characters).summarise([long])
+        assert len(generator.asked[0]) < 1.3 * characters + 3_000
 
 
 @pytest.mark.parametrize(
@@ -296,39 +289,27 @@ def test_answers_in_the_form_of_a_summary_are_summaries() -> None:
 
 
 def test_long_episodes_lose_their_middle() -> None:
-    asked: list[str] = []
-
-    class Watched(ScriptedGenerator):
-        def generate(self, prompts, params):
-            asked.extend(prompt[0]["content"] for prompt in prompts)
-            return super().generate(prompts, params)
-
     long = episode(*[(f"go to drawer {n}", "y" * 5000, ()) for n in range(1, 501)])
-    LLMSummariser(Watched(["Ok."])).summarise([long])
-    assert len(asked[0]) < 30_000
-    assert "30. go to drawer 30" in asked[0]
-    assert "31. go" not in asked[0]
-    assert "471. go to drawer 471" in asked[0]
+    generator = Watched("Ok.")
+    LLMSummariser(generator).summarise([long])
+    (asked,) = generator.asked
+    assert len(asked) < 30_000
+    assert "30. go to drawer 30" in asked
+    assert "31. go" not in asked
+    assert "471. go to drawer 471" in asked
 
 
-class Broken:
+class Broken(ScriptedGenerator):
     """A generator that fails in a way of its own."""
 
-    trainable = False
-
     def __init__(self, answer: object) -> None:
+        super().__init__([])
         self.answer = answer
 
     def generate(self, prompts, params):
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
-
-    def update_weights(self, source, version):
-        raise NotImplementedError
-
-    def close(self):
-        pass
 
 
 FAILED = Completion("", "error", error="HTTP 500")

@@ -24,12 +24,11 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-class Model:
-    """A language model that gives prepared answers and remembers what it was asked."""
-
-    trainable = False
+class Model(ScriptedGenerator):
+    """A language model that gives prepared answers, or breaks, and remembers what it was asked."""
 
     def __init__(self, *answers):
+        super().__init__(())
         self.answers = list(answers)
         self.prompts = []
         self.params = []
@@ -41,12 +40,6 @@ class Model:
         if isinstance(answer, BaseException):
             raise answer
         return [[answer if isinstance(answer, Completion) else Completion(answer, "stop")]]
-
-    def update_weights(self, source, version):
-        raise NotImplementedError
-
-    def close(self):
-        pass
 
 
 def ask(*answers, direction="easier", tried=frozenset(), critique="", **settings):

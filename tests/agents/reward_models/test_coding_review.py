@@ -25,7 +25,7 @@ from rlanything_envs import registration  # noqa: F401  (registers the environme
 from rlanything_envs.coding import messages
 from rlanything_envs.curriculum import Assignment, LLMSummariser
 from rlanything_envs.llm import ScriptedGenerator
-from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
+from rlanything_envs.llm.generator import Completion
 from rlanything_envs.views import get_view
 from rlanything_task_pools import Task
 from rlanything_task_pools.coding import DOMAIN, make_task, read_payload
@@ -41,21 +41,13 @@ ANSWERS = (
 )
 
 
-class Scripted:
+class Scripted(ScriptedGenerator):
+    """Gives each prompt these answers, in their order."""
+
     trainable = True
 
     def __init__(self, answers: tuple[str, ...]) -> None:
-        self.answers = answers
-
-    def generate(self, prompts: list[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        assert params.n == len(self.answers)
-        return [
-            [Completion(text, "stop", [1], [4 + k], [-0.5]) for k, text in enumerate(self.answers)] for _ in prompts
-        ]
-
-    def update_weights(self, source: object, version: int) -> None: ...
-
-    def close(self) -> None: ...
+        super().__init__(lambda prompt, k: Completion(answers[k], "stop", [1], [4 + k], [-0.5]))
 
 
 @pytest.fixture(scope="module")

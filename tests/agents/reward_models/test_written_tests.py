@@ -1,6 +1,7 @@
 """The writer of tests, small or large, and its tests run on programs in the sandbox."""
 
 import shutil
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from rlanything_agents.domains.coding.short_tests import ShortTests, written_tes
 from rlanything_agents.reward_models.trials import Bench, run_tests
 from rlanything_agents.reward_models.unit_tests import CALL_FORM, FORM, ChatTests, UnitTestWriter, WrittenTest
 from rlanything_envs.coding.list_words import WORDS
+from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
 from rlanything_task_pools.coding import Payload, read_payload
 from rlanything_verifiers.coding import JudgeError, Test
@@ -36,29 +38,19 @@ def said(text: str, **fields: object) -> Completion:
     return Completion(text, "stop", **fields)  # type: ignore[arg-type]
 
 
-class Scripted:
-    """Answers in turn."""
+class Scripted(ScriptedGenerator):
+    """Gives its answers in turn, and remembers the last call."""
 
-    trainable = False
-
-    def __init__(self, answers: list[list[Completion]]) -> None:
-        self.answers = answers
-        self.asked: list[tuple[list[Prompt], SamplingParams]] = []
-
-    def generate(self, prompts: list[Prompt], params: SamplingParams) -> list[list[Completion]]:
-        self.asked.append((prompts, params))
-        return self.answers
-
-    def update_weights(self, source: object, version: int) -> None: ...
-
-    def close(self) -> None: ...
+    def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
+        self.asked = (prompts, params)
+        return super().generate(prompts, params)
 
 
 def test_a_language_model_is_shown_the_problem_and_its_samples_and_nothing_hidden() -> None:
     answers = [said("**Test Input:**\n```\n2 2\n```\n**Test Output:**\n```\n4\n```"), said("I do not know.")]
-    generator = Scripted([answers])
+    generator = Scripted(answers)
     ((good, bad),) = UnitTestWriter(generator, ChatTests(), 99).write([problem()], tests=2, seed=7)
-    (prompts, params) = generator.asked[0]
+    prompts, params = generator.asked
     text = prompts[0][0]["content"]  # type: ignore[index]
     assert "Print the sum of two integers." in text
     assert "1 2" in text
@@ -78,9 +70,9 @@ def test_tests_of_functions_are_calls_in_json() -> None:
         hidden=[{"stdin": "[1, 2]", "stdout": "3"}],
     )
     answers = [said("Input: [2, 3]\nOutput: 5"), said("Input: 2 3\nOutput: 5")]
-    generator = Scripted([[], answers])
+    generator = Scripted([said(""), said(""), *answers])
     _, (good, bad) = UnitTestWriter(generator, ChatTests(constrained=True)).write([problem(), called], tests=2, seed=0)
-    ((_, (message,)), params) = generator.asked[0]
+    (_, (message,)), params = generator.asked
     assert params.choices == (FORM, CALL_FORM)
     text = message["content"]
     assert "JSON list of its arguments" in text
@@ -105,7 +97,7 @@ def test_samples_that_json_cannot_tell_stay_asserts() -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 def test_a_program_in_cpp_is_compiled() -> None:
     answers = [said("Input: 2 3\nOutput: 5"), said("Input: 2 3\nOutput: 6")]
-    (tests,) = UnitTestWriter(Scripted([answers]), ChatTests()).write([problem()], tests=2, seed=0)
+    (tests,) = UnitTestWriter(ScriptedGenerator(answers), ChatTests()).write([problem()], tests=2, seed=0)
     code = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }"
     (passes,) = run_tests([Bench(problem(), (RIGHT, code), tuple(tests), {code: "cpp"})])
     assert passes.tolist() == [[1, 0], [1, 0]]
@@ -113,7 +105,7 @@ def test_a_program_in_cpp_is_compiled() -> None:
 
 def test_a_failed_generator_is_no_answer() -> None:
     failed = Completion("", "error", error="the service is down")
-    ((test,),) = UnitTestWriter(Scripted([[failed]]), ChatTests()).write([problem()], tests=1, seed=0)
+    ((test,),) = UnitTestWriter(ScriptedGenerator([failed]), ChatTests()).write([problem()], tests=1, seed=0)
     assert test.failed
     assert test.complaint == "the service is down"
     (passes,) = run_tests([Bench(problem(), (RIGHT,), (test,))])

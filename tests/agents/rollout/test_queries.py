@@ -16,6 +16,7 @@ from random_models import random_model
 from rlanything_agents.engines.transformers import TransformersGenerator
 from rlanything_agents.models.small import word_tokenizer
 from rlanything_agents.rollout.queries import ChunkedQueries, GroupCollector, Queries, QueriesAtEnd, Query, overlapped
+from rlanything_envs.llm import ScriptedGenerator
 from rlanything_envs.llm.choices import OneOf
 from rlanything_envs.llm.errors import RunMustStop
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams
@@ -122,23 +123,18 @@ def test_seeds_of_their_own_know_no_places(generator: TransformersGenerator) -> 
         SamplingParams(4, first=-1)
 
 
-class Lost:
+class Lost(ScriptedGenerator):
     """Answers once."""
 
-    trainable = False
-
     def __init__(self) -> None:
+        super().__init__(lambda *_: "")
         self.asked: list[int] = []
 
     def generate(self, prompts: Sequence[Prompt], params: SamplingParams) -> list[list[Completion]]:
         self.asked.append(params.first)
         if params.first:
             raise RunMustStop("gone")
-        return [[Completion("", "stop")] * params.n for _ in prompts]
-
-    def update_weights(self, source: object, version: int) -> None: ...
-
-    def close(self) -> None: ...
+        return super().generate(prompts, params)
 
 
 def test_a_source_that_is_lost_meanwhile_ends_it_with_the_next_query_or_in_the_end() -> None:
