@@ -95,19 +95,14 @@ class GoalOperator:
         ]
 
     def properties(self, parent: Parent) -> dict[str, dict[str, Any]]:
-        """JSON schema of each field: whatever the room has, whether it fits together or not."""
+        """JSON schema of each field: what the room has, whether it fits together or not."""
         scene = parent.scene
-        values = {
-            "kind": list(EASY_FIRST),
-            "object_type": types_of(in_reach(scene)),
-            "receptacle_type": [*sorted({item.type for item in scene.receptacles}), *lamp_types(scene)],
+        parts = {
+            "kind": (kinds_on(scene), "the task, from few steps to many"),
+            "object_type": (types_of(in_reach(scene)), "what is wanted"),
+            "receptacle_type": ([*sorted({item.type for item in scene.receptacles}), *lamp_types(scene)], "where to"),
         }
-        notes = {
-            "kind": "the task, from few steps to many",
-            "object_type": "what is wanted",
-            "receptacle_type": "where to",
-        }
-        return {name: {"enum": values[name], "description": notes[name]} for name in self.fields}
+        return {name: {"enum": parts[name][0], "description": parts[name][1]} for name in self.fields}
 
 
 class TypesOperator(GoalOperator):
@@ -135,6 +130,13 @@ class KindOperator(GoalOperator):
             return False
         other_place = "look" in (old.kind, new.kind) or old.receptacle_type == STATION.get(new.kind)
         return other_place or old.receptacle_type == new.receptacle_type
+
+
+def kinds_on(scene: Scene) -> list[str]:
+    """The kinds of goals that a room has the lamp or the station for, from few steps to many."""
+    places = {item.type for item in scene.receptacles}
+    lacking = {kind for kind, station in STATION.items() if station not in places}
+    return [kind for kind in EASY_FIRST if kind not in lacking and (kind != "look" or lamp_types(scene))]
 
 
 def goals_on(scene: Scene) -> list[Goal]:
