@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
@@ -12,6 +13,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from rlanything_agents.models.checkpoint import is_hub_name
 from rlanything_agents.runs.folder import write_atomically
 from rlanything_agents.runs.progress import Reporter, Stage
 from rlanything_agents.tools.benchmark import qwen3vl
@@ -91,9 +93,7 @@ def run_benchmark(
         root = getattr(conversation.env.unwrapped, "root", None)
     if panel.root is not None and root != panel.root:
         theirs = f"the root folder {root}" if root else "no root folder (rlanything desktop install)"
-        reporter.say(
-            f"{panel.name} was measured with the root folder {panel.root}, this is {theirs}: screens may differ"
-        )
+        reporter.say(f"{panel.name} was measured on the root folder {panel.root}, this is {theirs}: screens may differ")
     settings = {
         "panel": panel.name,
         "hash": panel.hash,
@@ -189,6 +189,9 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
     from rlanything_agents.tools.benchmark.scripted import Expert, RandomAgent
 
     kind, colon, rest = name.partition(":")
+    known = is_hub_name(rest) if kind == "hf" else kind != "run"
+    if rest and not known and not os.path.exists(rest):  # noqa: PTH110  (pathlib raises over names that no file can have)
+        raise BenchmarkError(f"{name:.200}: there is no such folder")  # now, and not after seconds of imports
     match kind, bool(colon and rest):
         case "random", False:
             return RandomAgent()
@@ -203,8 +206,6 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
 
             return CheckpointAgent(rest, settings, log, turns)
         case "run", True:
-            if not Path(rest).is_dir():  # said now and not after seconds of imports
-                raise BenchmarkError(f"{name:.200} holds no run that can be played: there is no such folder")
             from rlanything_agents.tools.benchmark.policy import RunAgent
 
             return RunAgent(rest, settings)

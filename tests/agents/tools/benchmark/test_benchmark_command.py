@@ -31,11 +31,12 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
 EASY = ("benchmark", "--panel", "alfworld-easy", "--limit", "2", "--workers", "1")
 
 
-def test_a_missing_run_is_told_before_anything_is_imported_for_it(
-    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("agent", "module"), [("run:nosuch", "policy"), ("hf:/nosuch", "checkpoint")])
+def test_a_missing_folder_is_told_before_anything_is_imported_for_it(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, agent: str, module: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "rlanything_agents.tools.benchmark.policy", None)
-    refused = invoke(*EASY, "--agent", "run:nosuch")
+    monkeypatch.setitem(sys.modules, f"rlanything_agents.tools.benchmark.{module}", None)
+    refused = invoke(*EASY, "--agent", agent)
     assert (refused.exit_code, "no such folder" in refused.output) == (2, True), refused.output
 
 

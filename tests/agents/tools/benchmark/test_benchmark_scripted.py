@@ -47,7 +47,7 @@ def test_results_name_the_root_folder_of_desktops(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(OSWorldEnv, "root", "a" * 16)
     found = run_benchmark(panel, "random", tmp_path / "out", workers=1, reporter=reporter)
     assert found["settings"]["root"] == "a" * 16
-    said = f"desktops was measured with the root folder {panel.root}, this is the root folder {'a' * 16}"
+    said = f"desktops was measured on the root folder {panel.root}, this is the root folder {'a' * 16}"
     assert said in reporter.console.file.getvalue()
     monkeypatch.setattr(OSWorldEnv, "root", panel.root)
     with pytest.raises(BenchmarkError, match="root: was 'aaaaaaaaaaaaaaaa', now 'bbbbbbbbbbbbbbbb'"):
