@@ -218,7 +218,7 @@ def test_a_crowd_without_the_token_shuts_nobody_out(address: tuple[str, int]) ->
             asked.request("GET", "/mcp", headers={"Authorization": f"Bearer {TOKEN}"})
             assert asked.getresponse().status in (403, 404, 405), turn
             asked.close()
-            assert time.monotonic() - begin < 5
+            assert time.monotonic() - begin < 15
     finally:
         for connection in crowd:
             connection.close()

@@ -119,7 +119,7 @@ def test_long_messages_are_read_at_once(piece: str) -> None:
     compact(text)
     parse_task(text, frozenset(TYPES))
     parse_start(text)
-    assert time.process_time() - begin < 1
+    assert time.process_time() - begin < 10  # quadratic time would be minutes
 
 
 # -- episodes ------------------------------------------------------------------------------------------------------

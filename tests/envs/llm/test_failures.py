@@ -233,9 +233,9 @@ def test_trickles_end_with_the_total(service: Service, stuck) -> None:
 
 def test_hangs_end_with_the_read_timeout(service: Service) -> None:
     service.script.append(hang)
-    with OpenAIGenerator(service.endpoint(read_timeout_s=0.3), retries=PATIENT) as generator:
+    with OpenAIGenerator(service.endpoint(read_timeout_s=1.0), retries=PATIENT) as generator:
         assert generator.generate([chat("a")], PARAMS)[0][0].finish_reason == "stop"
-    assert 0.25 <= service.asked[1].at - service.asked[0].at < 4, "the times are those of arrival"
+    assert 0.95 <= service.asked[1].at - service.asked[0].at < 15, "the times are those of arrival"
     service.default = hang
     with OpenAIGenerator(service.endpoint(read_timeout_s=0.1), retries=ONCE) as generator:
         ((lost,),) = generator.generate([chat("a")], PARAMS)

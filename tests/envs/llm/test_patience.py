@@ -52,7 +52,7 @@ def patient(service: Service) -> Callable[..., PatientGenerator]:
     """Makes generators on the service that fail fast."""
 
     def make(on_failure: Any, **options: Any) -> PatientGenerator:
-        endpoint = service.endpoint(read_timeout_s=0.2, max_response_bytes=100_000)
+        endpoint = service.endpoint(read_timeout_s=1.0, max_response_bytes=100_000)
         generator = OpenAIGenerator(endpoint, retries=ONCE, **options.pop("generator", {}))
         return PatientGenerator(generator, on_failure, first_pause_s=0.01, **options)
 

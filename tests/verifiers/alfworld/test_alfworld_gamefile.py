@@ -182,7 +182,7 @@ def test_hostile_text_is_refused_at_once(text: str) -> None:
     begin = time.process_time()
     with pytest.raises(GameFormatError):
         load_game({**FILE, "pddl_problem": text})
-    assert time.process_time() - begin < 2.0
+    assert time.process_time() - begin < 20  # quadratic time would be hours
 
 
 def test_official_games_round_trip(alfworld_data: Path) -> None:
