@@ -176,7 +176,7 @@ def test_closing_cancels_and_a_later_call_starts_anew(service: Service) -> None:
     while not service.asked:
         time.sleep(0.01)
     generator.close()
-    thread.join(5)
+    thread.join(30)
     assert not thread.is_alive()
     assert [type(error).__name__ for error in raised] == ["CancelledError"]
     service.default = echo
@@ -230,7 +230,7 @@ def test_a_forked_child_asks_on_its_own(service: Service) -> None:
         child = context.Process(target=_ask_in_child, args=(generator, queue))
         child.start()
         assert queue.get(timeout=30).startswith("child/")
-        child.join(10)
+        child.join(60)
         assert child.exitcode == 0
         assert generator.generate([chat("parent")], PARAMS)[0][0].text.startswith("parent/")
 
