@@ -107,13 +107,13 @@ def test_the_sets_of_our_forms_are_those_of_the_grammar(form: Form) -> None:
         same_sets("smollm2", form, seed)
 
 
-ITERATIONS = 10
+ITERATIONS = 5
 ROUNDING = 1.65
 """Largest factor between the probabilities of a token by sampler and trainer in bfloat16 (docs/howto/losses.md)."""
 
 
 def imitated(engine: dict[str, Any]) -> RunConfig:
-    """Ten updates of SmolLM2 as policy and as judge, after a short imitation, on so little that nothing is learnt."""
+    """A few updates of SmolLM2 as policy and as judge, after a short imitation, on so little that nothing is learnt."""
     model = {"checkpoint": "smollm2-135m", "dtype": "bfloat16", "lessons": True, "max_tokens": 32, "context": 2048}
     return RunConfig.model_validate(
         {
