@@ -31,9 +31,7 @@ EASY_FIRST: tuple[str, ...] = ("simple", "look", "heat", "cool", "clean", "two")
 NEW_KIND = 1.5
 """Penalty of another kind of goal in the ranking: a rewrite that keeps the kind trains the same skill."""
 
-_KIND_NAMES: dict[str, GoalKind] = {name.lower(): kind for kind, name in TASK_TYPES.items()} | {
-    kind: kind for kind in GOAL_KINDS
-}
+_KIND_NAMES: dict[str, GoalKind] = {name.lower(): k for k, name in TASK_TYPES.items()} | {k: k for k in GOAL_KINDS}
 
 
 class GoalOperator:
@@ -175,9 +173,7 @@ def check_fit(scene: Scene, goal: Goal) -> None:
     if affordance is not None and not any(getattr(thing, affordance) for thing in copies):
         raise Refused("wrong_affordance", f"{goal.object_type} is not {affordance}")
     if goal.kind == "look":
-        if not any(
-            thing.type == goal.receptacle_type and thing.toggleable and thing.receptacles for thing in scene.things
-        ):
+        if goal.receptacle_type not in lamp_types(scene):
             raise Refused("no_lamp", f"no {goal.receptacle_type} here can be switched on")
     elif (goal.receptacle_type, goal.object_type) not in scene.can_contain:
         raise Refused("does_not_fit", f"a {goal.receptacle_type} holds no {goal.object_type}")

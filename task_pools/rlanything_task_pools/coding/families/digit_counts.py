@@ -46,28 +46,32 @@ RULES = (
 )  # fmt: skip
 
 REFERENCE = """
-from functools import cache
 RULES = [
     @rules@
 ]
-@cache
-def step(state, d):
-    new = tuple(rule(s, d) for rule, s in zip(RULES, state))
-    return () if -1 in new else new
 def upto(limit):
+    text = str(limit)
     if limit < 1:
         return 0
-    start = (0,) * len(RULES)
-    edge, states = start, {}
-    for i, c in enumerate(str(limit)):
-        moves = [(state, d, ways) for state, ways in states.items() for d in range(10)]
-        moves += [(start, d, 1) for d in range(1, 10) if i]
-        moves += [(edge, d, 1) for d in range(i == 0, int(c))]
-        edge, states = step(edge, int(c)), {}
-        for state, d, ways in moves:
-            new = step(state, d)
-            if new:
-                states[new] = states.get(new, 0) + ways
+    found, edge, states = 0, (0,) * len(RULES), {}
+    for i, c in enumerate(text):
+        fresh = {}
+        def put(state, d, ways):
+            new = tuple(rule(s, d) for rule, s in zip(RULES, state))
+            if -1 not in new:
+                fresh[new] = fresh.get(new, 0) + ways
+        for state, ways in states.items():
+            for d in range(10):
+                put(state, d, ways)
+        if i:
+            for d in range(1, 10):
+                put((0,) * len(RULES), d, 1)
+        if edge:
+            for d in range(i == 0, int(c)):
+                put(edge, d, 1)
+            edge = tuple(rule(s, int(c)) for rule, s in zip(RULES, edge))
+            edge = () if -1 in edge else edge
+        states = fresh
     if edge:
         states[edge] = states.get(edge, 0) + 1
     return sum(ways for (@names@,), ways in states.items() if @good@)
