@@ -14,7 +14,7 @@ from rlanything_agents.tools.cli import app
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
-    "lines of the four packages": 94_840,
+    "lines of the four packages": 94_841,
     "lines of studies, benchmarks, scripts and examples": 9_363,
     "lines of tests": 71_622,
     "files of the four packages": 702,

@@ -189,9 +189,6 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
     from rlanything_agents.tools.benchmark.scripted import Expert, RandomAgent
 
     kind, colon, rest = name.partition(":")
-    known = is_hub_name(rest) if kind == "hf" else kind != "run"
-    if rest and not known and not os.path.exists(rest):  # noqa: PTH110  (pathlib raises over names that no file can have)
-        raise BenchmarkError(f"{name:.200}: there is no such folder")  # now, and not after seconds of imports
     match kind, bool(colon and rest):
         case "random", False:
             return RandomAgent()
@@ -202,10 +199,14 @@ def _open_agent(name: str, settings: ChatSettings, log: Path, turns: int) -> Sol
 
             return ServiceAgent(rest, settings, log, kind=service)
         case "hf", True:
+            if not (is_hub_name(rest) or os.path.exists(rest)):  # noqa: PTH110  (told before seconds of imports)
+                raise BenchmarkError(f"{name:.200}: there is no such folder or file, and it is no name on the hub")
             from rlanything_agents.tools.benchmark.checkpoint import CheckpointAgent
 
             return CheckpointAgent(rest, settings, log, turns)
         case "run", True:
+            if not os.path.isdir(rest):  # noqa: PTH112  (pathlib raises over long names)
+                raise BenchmarkError(f"{name:.200} holds no run that can be played: there is no such folder")
             from rlanything_agents.tools.benchmark.policy import RunAgent
 
             return RunAgent(rest, settings)
