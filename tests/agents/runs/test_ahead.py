@@ -169,6 +169,7 @@ def test_a_failed_update_leaves_no_rollout_behind(
         raise TrainingError("no gradient")
 
     monkeypatch.setattr(Learner, "update", fail)
+    monkeypatch.setattr("rlanything_agents.runs.background.LAST_WRITE_S", 60.0)  # a shard may take longer than 1 s
     with open_run(CONFIG, RunFolder(tmp_path / "run"), Reporter.silent()) as run, run.loop() as step:
         copies[0].begin = lambda: (begun.set(), failed.wait(60))
         with pytest.raises(TrainingError, match="no gradient"):

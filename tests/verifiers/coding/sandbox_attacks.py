@@ -1,6 +1,8 @@
 """The hostile programs in ``attacks/``, and how to run one."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rlanything_verifiers.coding.sandbox import Limits, Run, Sandbox
 
@@ -21,15 +23,14 @@ def expected(name: str) -> list[str]:
 
 def assert_contained(sandbox: Sandbox, name: str, told: str) -> None:
     """Run an attack, tell it ``told`` on standard input, and see that it got nothing and the sandbox works on."""
-    limits = LIMITS.get(expected(name)[0], PATIENT)
-    (run,) = sandbox.run(ATTACKS[name], [told.encode()], limits)
-    assert b"ESCAPED" not in run.stdout, run.stdout.decode()
-    assert run.status in expected(name), run
+    attack = patient(run, sandbox, ATTACKS[name], told.encode(), LIMITS.get(expected(name)[0], PATIENT))
+    assert b"ESCAPED" not in attack.stdout, attack.stdout.decode()
+    assert attack.status in expected(name), attack
     if "done" in ATTACKS[name] and expected(name) == ["OK"]:
-        assert run.stdout in (b"done\n", b"done True\n"), run
-    assert len(run.stdout) <= 1 << 20
-    assert len(run.stderr) <= 8192
-    assert run.cpu < 4.0
+        assert attack.stdout in (b"done\n", b"done True\n"), attack
+    assert len(attack.stdout) <= 1 << 20
+    assert len(attack.stderr) <= 8192
+    assert attack.cpu < 4.0
     assert_alive(sandbox)
 
 
@@ -43,3 +44,8 @@ def run(sandbox: Sandbox, program: str | bytes, data: bytes = b"", limits: Limit
     """One program on one input."""
     (found,) = sandbox.run(program, [data], limits)
     return found
+
+
+def patient(runs: Callable[..., Run], *how: Any) -> Run:
+    """A run: others may overload a machine for a moment, and a program that could would do so all three times."""
+    return next((found for _ in range(2) if "overloaded" not in (found := runs(*how)).detail), None) or runs(*how)

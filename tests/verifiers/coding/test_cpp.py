@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sandbox_attacks import assert_alive, run
+from sandbox_attacks import LIMITS, PATIENT, assert_alive, patient, run
 
 from rlanything_verifiers.coding import Job, JudgeError, SandboxUnsupported, judge, judge_many, run_program
 from rlanything_verifiers.coding.cache import RUNS
@@ -24,8 +24,6 @@ REFUSED = ("system_calls", "processes", "files", "network", "threads", "mmap", "
 SIGNALS = {"recurse": "SIGSEGV", "segfault": "SIGSEGV", "abort": "SIGABRT", "int80": "SIGSYS"}
 STATUSES = {"spin": "TLE", "ignore": "TLE", "sleep": "TLE_WALL", "flood": "OLE", "flood_errors": "OLE", "new": "MLE"}
 WAITING = ("crowd", "naps", "yields", "stop")
-LIMITS = {"TLE": Limits(cpu=0.2, wall=60.0), "TLE_WALL": Limits(cpu=0.5, wall=0.7)}
-PATIENT = Limits(cpu=3.0, wall=60.0)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -91,7 +89,7 @@ def test_limits_hold(box: Sandbox, name: str) -> None:
 
 @pytest.mark.parametrize("name", WAITING)
 def test_waiting_is_ended_by_the_clock(box: Sandbox, name: str) -> None:
-    found = attack(box, name, LIMITS["TLE_WALL"])
+    found = patient(attack, box, name, LIMITS["TLE_WALL"])
     assert found.status in ("TLE_WALL", "TLE"), found
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sandbox_attacks import ATTACKS, run
+from sandbox_attacks import ATTACKS, patient, run
 
 from rlanything_verifiers.coding.sandbox import Limits, Sandbox, process, waiting
 
@@ -66,9 +66,7 @@ def test_the_kernel_says_how_long_a_process_waited() -> None:
         assert found[0], found
         assert found[0][0] > 0.3, found
         assert found[0][1], found
-        assert found[2], found
-        assert found[2][0] < 1.0, found
-        assert not found[2][1], found
+        assert found[2] == (pytest.approx(0.0, abs=1.0), False), found
         pair[0].kill()
         pair[0].wait()
         assert waiting.run_delay(descriptors[0], 60.0) is None
@@ -197,10 +195,7 @@ def test_no_program_is_an_error_of_the_machine(tier: str, others: int) -> None:
     """Alone and with two others a core, a program that waits, by itself or by its threads, is ended by its limits."""
     with busy(others), Sandbox(1, tier=tier) as sandbox:  # type: ignore[arg-type]
         for name in ("crowd", "crowd_locked", "naps", "yields"):
-            for _ in range(3):  # others may overload a machine once; a program that could would do it each time
-                found = run(sandbox, ATTACKS[name], limits=Limits(cpu=1.0, wall=0.3))
-                if found.status != "IE":
-                    break
+            found = patient(run, sandbox, ATTACKS[name], b"", Limits(cpu=1.0, wall=0.3))
             assert found.status in ("TLE_WALL", "TLE"), (name, found)
 
 
