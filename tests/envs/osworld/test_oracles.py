@@ -121,8 +121,7 @@ RENAME = [
     "pyautogui.write('mv ~/Desktop/todo_list_Jan_1 ~/Desktop/todo_list_Jan_2\\n')",
 ]
 BY_MOUSE = [
-    "pyautogui.rightClick(1500, 900); time.sleep(1.5)",
-    "pyautogui.press('down'); pyautogui.press('down'); pyautogui.press('enter'); time.sleep(2)",
+    "pyautogui.click(153, 1063); time.sleep(2)",  # the terminal in the panel
     RENAME[1],
 ]
 AUTOSAVE = [
