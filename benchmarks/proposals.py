@@ -6,9 +6,9 @@ text; in coding half of the answers have words around `{problem}` beside it.
     python -m benchmarks.proposals [--tasks 100] [--domains alfworld coding osworld]
 
 A model reads generated AlfWorld games that the exploring expert fails, and makes each easier by one proposal: without a
-critique, with that of the task's own group, and with that of another task. The critiques are the scripted sentences on
-the scores of the expert's heuristic step labels. The expert plays what is proved until the recommended rule decides.
-Chance rewrites the same games.
+critique, with that of the task's own group, and with that of another task. The model is the judge too: it votes on the
+last steps of a failed episode of each group, and summarises its reasons. The expert plays what is proved until the
+recommended rule decides. Chance rewrites the same games.
 
     python -m benchmarks.proposals --model qwen2.5-coder-1.5b --tasks 16 [--threads 1]
 """
@@ -23,19 +23,17 @@ import numpy as np
 import torch
 import yaml
 
-from rlanything_agents.config import CheckpointConfig
 from rlanything_agents.config.seeds import rng_of
 from rlanything_agents.feedback.metrics import wilson
 from rlanything_agents.feedback.percent import interval
 from rlanything_agents.reward_models.judged_group import JudgedGroup
 from rlanything_agents.rollout.trajectory import Trajectory
-from rlanything_envs.curriculum import Assignment, LLMRewriter, Request, Rewriting, task_critique
+from rlanything_envs.curriculum import Assignment, LLMRewriter, LLMSummariser, Request, Rewriting, task_critique
 from rlanything_envs.curriculum.acceptance import RecommendedAcceptance, Trial
 from rlanything_envs.llm.generator import Completion, Prompt, SamplingParams, TextGenerator
 from rlanything_envs.llm.schema import compact_json, example_of, form_of_schema
 from rlanything_task_pools import Rejection, get_domain
-from studies.guiding import CONTEXT, PROPOSAL, Guiding, Player, failed_tasks, tally_of
-from studies.language_models import opened
+from studies.guiding import PROPOSAL, SUMMARY, Guiding, LocalModel, Player, failed_tasks, tally_of
 
 WORDS = "{problem}\nRead the constraints before you begin."
 STUDY = Path(__file__).parents[1] / "configs/study/guided-llm.yaml"
@@ -52,10 +50,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    if args.model:
-        of_model(args)
-    else:
-        of_chance(args)
+    (of_model if args.model else of_chance)(args)
 
 
 def of_chance(args: argparse.Namespace) -> None:
@@ -75,10 +70,10 @@ def of_chance(args: argparse.Namespace) -> None:
 
 def of_model(args: argparse.Namespace) -> None:
     """Answers of a model with each critique, and of chance."""
-    settings = Guiding.model_validate(yaml.safe_load(STUDY.read_text(encoding="utf-8"))["settings"])
-    settings = settings.model_copy(update={"tasks": args.tasks, "drawn": 100 * args.tasks})
-    games = Games(settings)
-    model, chance = Together(args.model), Chance()
+    settings = yaml.safe_load(STUDY.read_text(encoding="utf-8"))["settings"]
+    settings |= {"tasks": args.tasks, "drawn": 100 * args.tasks, "model": args.model, "judged": 1}
+    games = Games(Guiding.model_validate(settings))
+    model, chance = Together(games.model.chat), Chance()
     asked = [(model, args.model, critique) for critique in games.critiques]
     for row in asked:
         games.rewrite(*row)
@@ -95,15 +90,19 @@ def of_model(args: argparse.Namespace) -> None:
 
 
 class Games:
-    """Generated games that the expert fails, and critiques of its first groups of episodes."""
+    """Generated games that the expert fails, and a model's critiques of its first groups of episodes."""
 
     def __init__(self, settings: Guiding) -> None:
-        self.settings, self.player = settings, Player(settings, 0, clumsy=False)
+        self.settings, self.model = settings, LocalModel(settings)
+        self.player = Player(settings, 0, clumsy=False, model=self.model)
         self.failed = failed_tasks(self.player, settings, 0)
-        own = []
+        own, summariser = list[str](), LLMSummariser(self.model.chat, name=self.model.name, params=SUMMARY)
         for slot, (task, group) in enumerate(self.failed):
-            judged = JudgedGroup(Assignment(slot, task, "active"), group, self.player.judge(group, 0))
-            own.append(task_critique(judged.judged_episodes()).text)
+            read, episodes = self.player.judged(group)
+            judged = JudgedGroup(Assignment(slot, task, "active"), episodes, self.player.judge(episodes, 0))
+            own.append(read + task_critique(judged.judged_episodes(), summariser).text)
+            print(f"Critique {slot + 1}, {time.strftime('%X')}: {own[-1]}", flush=True)
+        print(f"Summaries: {dict(summariser.counts)}", flush=True)
         self.critiques = {"none": [""] * len(own), "of its group": own, "of another task": own[1:] + own[:1]}
 
     def rewrite(self, generator: TextGenerator, name: str, critique: str) -> list[Rewriting]:
@@ -136,8 +135,8 @@ class Together:
 
     trainable = False
 
-    def __init__(self, checkpoint: str) -> None:
-        self._chat = opened(CheckpointConfig(checkpoint=checkpoint, max_tokens=PROPOSAL, context=CONTEXT)).generator
+    def __init__(self, chat: TextGenerator) -> None:
+        self._chat = chat
         self._asked: list[tuple[Prompt, SamplingParams]] = []
         self._answers: Iterator[list[Completion]] | None = None
 

@@ -143,12 +143,13 @@ def guided(
     The same command continues an interrupted study. With more seeds it adds to what is there.
     """
     with plain_errors("studies"):
-        from studies.guided import GuidedFile, run_guided, with_checkpoint
+        from studies.guided import GuidedFile, run_guided
         from studies.plan import load_file
 
         content = load_file(file, GuidedFile)
         if llm_model is not None:
-            content = with_checkpoint(content, llm_model)
+            settings = content.settings.model_copy(update={"model": llm_model})
+            content = content.model_copy(update={"settings": settings})
         failed = _interruptible(
             out,
             lambda: run_guided(

@@ -26,7 +26,6 @@ __all__ = [
     "guided_tables",
     "read_guided",
     "run_guided",
-    "with_checkpoint",
     "write_guided",
 ]
 
@@ -52,11 +51,6 @@ class GuidedFile(BaseModel):
     def asks_a_model(self) -> bool:
         """Whether in any arm a language model rewrites."""
         return any(arm.rewriter == "llm" for arm in self.arms.values())
-
-
-def with_checkpoint(file: GuidedFile, checkpoint: str) -> GuidedFile:
-    """The file with a checkpoint that rewrites, summarises and judges in each job."""
-    return file.model_copy(update={"settings": file.settings.model_copy(update={"model": checkpoint})})
 
 
 def run_guided(

@@ -53,6 +53,7 @@ __all__ = [
     "ClumsyExpert",
     "GuidedArm",
     "Guiding",
+    "LocalModel",
     "Player",
     "failed_tasks",
     "guide",
@@ -124,7 +125,7 @@ class ClumsyExpert(ExploringExpert):
         return plan
 
 
-class _Model:
+class LocalModel:
     """A language model in this process."""
 
     def __init__(self, settings: Guiding) -> None:
@@ -133,22 +134,22 @@ class _Model:
 
         config = CheckpointConfig(checkpoint=str(settings.model), max_tokens=PROPOSAL, context=CONTEXT)
         model = opened(config)
-        self.name, self._chat = str(settings.model), model.generator
+        self.name, self.chat = str(settings.model), model.generator
         prompts = FullStepPrompts(model.template, config.model_copy(update={"max_tokens": JUDGEMENT}))
-        self._judge = StepJudge(self._chat, prompts, JUDGEMENT)
+        self._judge = StepJudge(self.chat, prompts, JUDGEMENT)
         # With the episodes, so that no other object gets the identity of one.
         self._known: dict[tuple[int, ...], tuple[Sequence[Trajectory], Votes]] = {}
 
     def rewriter(self, operators: Sequence[str] | None, log: Path) -> LLMRewriter:
         """A rewriter that gives one proposal for each request, and keeps prompts and answers in a file."""
         params = SamplingParams(PROPOSAL, temperature=1.0)
-        return LLMRewriter(_Logged(self._chat, log), self.name, attempts=1, operators=operators, params=params)
+        return LLMRewriter(_Logged(self.chat, log), self.name, attempts=1, operators=operators, params=params)
 
     def judge(self, episodes: Sequence[Trajectory], seed: int) -> Votes:
         """One vote with its reason on each of the last `STEPS` steps; episodes that arms share are judged once."""
         key = (seed, *map(id, episodes))
         if key not in self._known:
-            asking = QueriesAtEnd(self._chat, self._judge.params(votes=1, seed=seed))
+            asking = QueriesAtEnd(self.chat, self._judge.params(votes=1, seed=seed))
             asking.add([query for episode in episodes for query in self._judge.queries(episode)[-STEPS:]])
             votes = iter(self._judge.votes(asking.answers()))
             judged = [
@@ -184,7 +185,7 @@ class _Logged:
 class Player:
     """The exploring expert, clumsy or not; a model judges its episodes, or the labels that warm a judge up."""
 
-    def __init__(self, settings: Guiding, seed: int, clumsy: bool, model: _Model | None = None) -> None:
+    def __init__(self, settings: Guiding, seed: int, clumsy: bool, model: LocalModel | None = None) -> None:
         self.settings, self.seed, self._model = settings, seed, model
         self.weak: Stage | None = STAGE_NAMES[1 + seed % 3] if clumsy else None
         self._env = make_env(get_domain(DOMAIN).env_id, "short")
@@ -205,6 +206,14 @@ class Player:
         seed = seed_of(self.seed, "play", slot, task.id, number, k)
         expert = ExploringExpert(seed) if self.weak is None else ClumsyExpert(seed, self.weak)
         return played(expert, self._env, task, self.settings.max_steps)
+
+    def judged(self, episodes: Sequence[Trajectory]) -> tuple[str, list[Trajectory]]:
+        """The episodes that a judge reads, failures first, and the sentence on them for the rewriter."""
+        most = self.settings.judged
+        if self._model is None or len(episodes) <= most:
+            return "", list(episodes)
+        read = sorted(episodes, key=lambda episode: bool(episode.success))[:most]
+        return f"The judge read {most} of the {len(episodes)} attempts.\n", read
 
     def judge(self, episodes: Sequence[Trajectory], number: int) -> Votes:
         """Votes on their steps."""
@@ -242,7 +251,7 @@ def guide(work: Mapping[str, Any], folder: Path) -> None:
     """
     settings, seed = Guiding.model_validate(work["settings"]), int(work["seed"])
     arms = {name: GuidedArm.model_validate(arm) for name, arm in work["arms"].items()}
-    model = _Model(settings) if settings.model else None
+    model = LocalModel(settings) if settings.model else None
     player = Player(settings, seed, work["player"] == "clumsy", model)
     first = failed_tasks(player, settings, seed)
     found = {}
@@ -376,10 +385,7 @@ class _Following:
                 place = (assignment.slot + 1) % len(self.first)
                 task, episodes = self.first[place]
                 assignment = Assignment(place, task, "active")
-        played, read = len(episodes), ""
-        if self.settings.model is not None and played > self.settings.judged:
-            read = f"The judge read {self.settings.judged} of the {played} attempts.\n"
-            episodes = sorted(episodes, key=lambda episode: bool(episode.success))[: self.settings.judged]
+        read, episodes = self.player.judged(episodes)
         votes: Callable[[], Votes] = partial(self.player.judge, episodes, number)
         if self.arm.critique == "truth":
             votes = partial(_true_votes, assignment.task, episodes)
