@@ -12,8 +12,8 @@ from types import FrameType
 
 __all__ = ["TooLong", "bounded", "seconds"]
 
-BASE, PER_BYTE = 2.0, 2e-4
-"""Seconds of processor time for any reading, and for each byte of it; the slowest, YAML, takes 4e-5 to 8e-5 a byte."""
+BASE, PER_BYTE = 2.0, 1e-4
+"""Seconds of processor time for any reading, and for each byte of it; the slowest, YAML, takes 2e-5 to 5e-5 a byte."""
 MEMORY = 2 << 30
 """Bytes that one reading may add to what the process holds."""
 

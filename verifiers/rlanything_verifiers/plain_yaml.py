@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 __all__ = ["YamlError", "read_yaml"]
@@ -36,9 +37,8 @@ def read_yaml(text: str) -> Any:
     if len(text) > MAX_LENGTH:
         raise YamlError(f"{len(text)} characters; at most {MAX_LENGTH} are read")
     try:
-        _check(text)
-        value = yaml.safe_load(text)
-        _count(value, MAX_VALUES)
+        value = _bounded_loader()(text).get_single_data()
+        _check_integers(value)
     except YamlError:
         raise
     except RecursionError:
@@ -51,51 +51,51 @@ def read_yaml(text: str) -> Any:
     return value
 
 
-def _check(text: str) -> None:
-    """Check the bounds on the parser's events, before any value is built.
-
-    A reference counts as many values as what it stands for: PyYAML copies them where mappings are merged.
-    """
+@cache
+def _bounded_loader() -> type[Any]:
+    """PyYAML's safe loader, which checks the bounds on each node before any value is built."""
     import yaml
 
-    sizes: dict[str, int] = {}
-    open_nodes: list[tuple[str | None, int]] = []
-    depth = total = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            open_nodes.append((event.anchor, total))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-            anchor, before = open_nodes.pop()
-            if anchor is not None:
-                sizes[anchor] = total - before
-        elif isinstance(event, yaml.AliasEvent):
-            if any(event.anchor == anchor for anchor, _ in open_nodes):
+    class Bounded(yaml.SafeLoader):
+        """A reference counts as many values as what it stands for: PyYAML copies them where mappings are merged."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__(text)
+            self._total, self._sizes = 0, dict[str, int]()
+            self._open: list[str | None] = []
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event, before = self.peek_event(), self._total  # type: ignore[no-untyped-call]
+            alias = isinstance(event, yaml.AliasEvent)
+            if alias and event.anchor in self._open:
                 raise YamlError("a value that contains itself")
-            total += sizes.get(event.anchor or "", 0)
-        if depth > MAX_DEPTH:
-            raise YamlError(f"nested deeper than {MAX_DEPTH} levels")
-        total += 1
-        if total > 2 * MAX_VALUES:
-            raise YamlError(f"more than {MAX_VALUES} values, references counted as often as they are used")
+            self._total += self._sizes.get(event.anchor, 1) if alias else 1
+            if self._total > MAX_VALUES:
+                raise YamlError(f"more than {MAX_VALUES} values, references counted as often as they are used")
+            if len(self._open) >= MAX_DEPTH and isinstance(event, yaml.CollectionStartEvent):
+                raise YamlError(f"nested deeper than {MAX_DEPTH} levels")
+            self._open.append(None if alias else event.anchor)
+            node = super().compose_node(parent, index)
+            self._open.pop()
+            if event.anchor is not None and not alias:
+                self._sizes[event.anchor] = self._total - before
+            return node
+
+    return Bounded
 
 
-def _count(value: Any, left: int) -> int:
-    """Number of values still allowed after this one.
+def _check_integers(value: Any) -> None:
+    """Check the length of each integer.
 
     Raises:
-        YamlError: There are too many values, or an integer is too long.
+        YamlError: An integer is too long.
     """
-    left -= 1
-    if left < 0:
-        raise YamlError(f"more than {MAX_VALUES} values, references counted as often as they are used")
     if isinstance(value, dict):
         for key, item in value.items():
-            left = _count(item, _count(key, left))
+            _check_integers(key)
+            _check_integers(item)
     elif isinstance(value, list | tuple | set):
         for item in value:
-            left = _count(item, left)
+            _check_integers(item)
     elif isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER:
         raise YamlError(f"an integer of {value.bit_length()} bits; at most {_LONGEST_INTEGER} are read")
-    return left
