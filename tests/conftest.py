@@ -23,6 +23,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "6000")  # before torch loads: waiting t
 TOGETHER = {
     "one server of preloaded processes": (
         "tests/agents/runs/test_train.py",
+        "tests/agents/tools/cli/test_cli_full_disk.py",
         "tests/docs/test_code_blocks.py",
         "tests/envs/llm/test_transformers_serve.py",
         "tests/studies/test_study_command.py",

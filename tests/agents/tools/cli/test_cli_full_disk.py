@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from preloaded import Preloaded
 from small_runs import small_run
 
 ROOT = Path(__file__).parents[4]
@@ -42,10 +43,8 @@ def one_line(done: subprocess.CompletedProcess) -> None:
     assert done.returncode == TRY_LATER, done.stderr[-3000:] + done.stdout[-500:]
     assert "Traceback" not in done.stderr
     assert said[-1].startswith("error: ")
-    assert any(
-        remedy in said[-1]
-        for remedy in ("make room", "writable", "the right to write", "limit on the size", "look at the disk")
-    )
+    remedies = ("make room", "writable", "the right to write", "limit on the size", "look at the disk")
+    assert any(remedy in said[-1] for remedy in remedies)
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +88,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_disk_that_takes_nothing(place: Path, run: Path, exported: Path, name: str) -> None:
+def test_a_disk_that_takes_nothing(place: Path, run: Path, exported: Path, name: str, preloaded: Preloaded) -> None:
     if name == "export logs":
         pytest.importorskip("inspect_ai")
-    done = rlanything([word.format(place=place, run=run, exported=exported) for word in COMMANDS[name]])
-    one_line(done)
+    words = [word.format(place=place, run=run, exported=exported) for word in COMMANDS[name]]
+    one_line(preloaded.run("-c", CODE, *words))
 
 
 @pytest.mark.parametrize("name", ["pool import", "export", "benchmark", "view"])
