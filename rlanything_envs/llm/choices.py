@@ -79,29 +79,37 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """Free text, possibly empty, of printable ASCII characters.
+    """Free text of printable ASCII characters.
 
     What follows it should begin with a character that it leaves out, so that there is one way to read an answer.
 
     Attributes:
         most: Maximum characters.
         without: Characters that it leaves out; a line end is one of them unless the text may have several lines.
+        begun: Whether it has a first character, no blank and no line end. Such a text is one `Prose`, and not a
+            `OneOf` before one: a model would have to write that character as a token of its own.
 
     Raises:
-        ValueError: ``most`` is negative.
+        ValueError: ``most`` is negative, or 0 for a text that has a first character.
     """
 
     most: int
     without: str = "\n\\"
+    begun: bool = False
 
     def __post_init__(self) -> None:
-        if self.most < 0:
-            raise ValueError(f"Prose needs most >= 0, got {self.most}")
+        if self.most < self.begun:
+            raise ValueError(f"Prose needs most >= {int(self.begun)}, got {self.most}")
 
     @property
     def characters(self) -> str:
         """Characters that it may hold, ascending."""
         return "".join(character for character in PLAIN if character not in self.without)
+
+    @property
+    def first(self) -> str:
+        """Characters that it may begin with, ascending."""
+        return "".join(self.characters.split()) if self.begun else self.characters
 
 
 Form: TypeAlias = "str | OneOf | Then | Repeat | Prose"
@@ -119,7 +127,8 @@ def pattern(form: Form) -> str:
     if isinstance(form, Then):
         return f"(?:{''.join(map(pattern, form.parts))})"
     if isinstance(form, Prose):
-        return f"[{_ranges(form.characters)}]{{0,{form.most}}}"
+        first = f"[{_ranges(form.first)}]" if form.begun else ""
+        return f"{first}[{_ranges(form.characters)}]{{0,{form.most - form.begun}}}"
     return f"(?:{pattern(form.part)}){{{form.least},{form.most}}}"
 
 
@@ -157,7 +166,7 @@ def _longest(form: Form, most: int, whole: bool = True) -> int:
     if isinstance(form, str):
         return len(form.encode())
     if isinstance(form, Prose):
-        return min(form.most, most)
+        return max(int(form.begun), min(form.most, most))
     if isinstance(form, Repeat):
         return (form.most if whole else form.least) * _longest(form.part, most, whole)
     if isinstance(form, OneOf):
@@ -167,7 +176,7 @@ def _longest(form: Form, most: int, whole: bool = True) -> int:
 
 def _cut(form: Form, most: int) -> Form:
     if isinstance(form, Prose):
-        return replace(form, most=min(form.most, most))
+        return replace(form, most=max(int(form.begun), min(form.most, most)))
     if isinstance(form, OneOf):
         return OneOf(tuple(_cut(option, most) for option in form.options))
     if isinstance(form, Then):
@@ -191,6 +200,8 @@ def _ends(form: Form, text: str, starts: frozenset[int]) -> frozenset[int]:
             starts = _ends(part, text, starts)
         return starts
     if isinstance(form, Prose):
+        if form.begun:
+            starts = frozenset(at + 1 for at in starts if at < len(text) and text[at] in form.first)
         return _prose_ends(form, text, starts)
     ends = starts if form.least == 0 else frozenset()
     for count in range(1, form.most + 1):
@@ -207,7 +218,7 @@ def _prose_ends(form: Prose, text: str, starts: frozenset[int]) -> frozenset[int
     characters, ends, left = frozenset(form.characters), set[int](), -1
     for at in range(len(text) + 1):
         if at in starts:
-            left = form.most
+            left = form.most - form.begun
         if left >= 0:
             ends.add(at)
         left = left - 1 if at < len(text) and text[at] in characters else -1

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then, pattern
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Repeat, Then, pattern
 from rlanything_envs.llm.errors import GeneratorError
 
 __all__ = ["compact_json", "example_of", "form_of_schema", "pattern_of_schema", "schema_text"]
@@ -31,7 +31,6 @@ DEPTH, ANY_TEXT, ANY_KEY = 2, 80, 16
 _QUOTED = '\n\\"'
 _ANY_TEXT = r'(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*'
 """Characters of a text in JSON, as a regular expression."""
-_FIRST = tuple(character for character in PLAIN if character not in f" {_QUOTED}")
 _DIGITS = OneOf(tuple("0123456789"))
 _INTEGER = Then((OneOf(("", "-")), OneOf(("0", Then((OneOf(tuple("123456789")), Repeat(_DIGITS, 0, 8)))))))
 _PLAIN_TYPES: Mapping[str, Form] = {
@@ -161,9 +160,8 @@ def _is_listed(schema: Mapping[str, Any]) -> bool:
 
 def _text(schema: Mapping[str, Any]) -> Form:
     most = min(int(schema.get("maxLength", MAX_TEXT)), MAX_TEXT)
-    if not schema.get("minLength"):
-        return Then(('"', Prose(most, _QUOTED), '"'))
-    return Then(('"', OneOf(_FIRST), Prose(max(0, most - 1), _QUOTED), '"'))
+    begun = bool(schema.get("minLength"))
+    return Then(('"', Prose(max(int(begun), most), _QUOTED, begun), '"'))
 
 
 def _list(schema: Mapping[str, Any]) -> Form:

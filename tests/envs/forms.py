@@ -18,6 +18,7 @@ def some_answer(form: Form, rng: np.random.Generator) -> str:
     if isinstance(form, Then):
         return "".join(some_answer(part, rng) for part in form.parts)
     if isinstance(form, Prose):
-        return "".join(rng.choice(list(form.characters), int(rng.integers(form.most + 1))))
+        first = str(rng.choice(list(form.first))) if form.begun else ""
+        return first + "".join(rng.choice(list(form.characters), int(rng.integers(form.most + 1 - form.begun))))
     assert isinstance(form, Repeat)
     return "".join(some_answer(form.part, rng) for _ in range(int(rng.integers(form.least, form.most + 1))))

@@ -85,11 +85,7 @@ def _bounded_loader() -> type[Any]:
 
 
 def _check_integers(value: Any) -> None:
-    """Check the length of each integer.
-
-    Raises:
-        YamlError: An integer is too long.
-    """
+    """Raise `YamlError` where an integer is too long."""
     if isinstance(value, dict):
         for key, item in value.items():
             _check_integers(key)

@@ -12,11 +12,9 @@ Many turns offer the same commands, and other turns differ in a few of them. So 
 as answers reach them; and so are the parts that different forms share: the ids of each text, and the prefix tree of a
 `OneOf` of texts.
 
-llguidance does not replace this module. A text is no concatenation of the ids of a word tokenizer, which small models
-have, so llguidance 1.9.1 needs its own text for each id, and has no place for free text of at most some characters
-there; this module's walk would stay for it. Forms of listed texts alone took 12.1 and 12.8 s of processor time an
-iteration here, and 13.6 and 14.5 s with it (``python -m benchmarks.loop --clock cpu --rounds 0 --iterations 2``, in
-turns on one machine).
+llguidance 1.9.1 does not replace this module: it has no place for free text of at most some characters over the ids of
+a word tokenizer, which small models have. Forms of listed texts alone took 12.1 and 12.8 s of processor time an
+iteration here, and 13.6 and 14.5 s with it (``python -m benchmarks.loop --clock cpu --rounds 0 --iterations 2``).
 """
 
 from __future__ import annotations
@@ -109,8 +107,8 @@ class FormTokens:
             for token, text in enumerate(texts)
         ]
 
-    def _alphabet(self, characters: str) -> _Alphabet:
-        return _Alphabet(self._texts, characters)
+    def _alphabet(self, characters: str, first: str) -> _Alphabet:
+        return _Alphabet(self._texts, characters, first)
 
     def _mask(self, proses: frozenset[tuple[_Alphabet, int]], ids: tuple[int, ...]) -> NDArray[np.bool_]:
         """Mask of the tokens of free texts, each with the characters that it has left, and of further ids."""
@@ -233,7 +231,7 @@ class _Node:
 
 
 class _Alphabet:
-    """Ids whose texts consist of some characters.
+    """Ids whose texts consist of some characters, and begin with some of them unless no id does (a tokenizer of words).
 
     Attributes:
         texts: Text of each id.
@@ -244,29 +242,32 @@ class _Alphabet:
 
     __slots__ = ("lengths", "longest", "shortest", "texts")
 
-    def __init__(self, texts: list[str], characters: str) -> None:
-        known = frozenset(characters)
+    def __init__(self, texts: list[str], characters: str, first: str) -> None:
+        known, beginnings = frozenset(characters), tuple(first)
         self.texts = texts
-        self.lengths = np.array([len(text) if known.issuperset(text) else 0 for text in texts], dtype=np.int64)
+        lengths = np.array([len(text) if known.issuperset(text) else 0 for text in texts], dtype=np.int64)
+        begun = np.where([text.startswith(beginnings) for text in texts], lengths, 0)
+        self.lengths = begun if begun.any() else lengths
         self.longest = int(self.lengths.max(initial=0))
         self.shortest = int(self.lengths[self.lengths > 0].min(initial=self.longest))
 
 
 class _ProseNode:
-    """Place within a free text, which may always end.
+    """Place within a free text.
 
     Attributes:
         alphabet: Its tokens.
         text: Its characters so far.
+        later: Its tokens after the first one, before which it may not end; None where it may.
         allowed: Empty: its tokens are too many to list; see `FormTokens.mask`.
     """
 
-    __slots__ = ("_left", "alphabet", "text")
+    __slots__ = ("_left", "alphabet", "later", "text")
 
     allowed: tuple[int, ...] = ()
 
-    def __init__(self, alphabet: _Alphabet, left: int, text: str) -> None:
-        self.alphabet, self._left, self.text = alphabet, left, text
+    def __init__(self, alphabet: _Alphabet, left: int, text: str, later: _Alphabet | None = None) -> None:
+        self.alphabet, self._left, self.text, self.later = alphabet, left, text, later
 
     @property
     def reach(self) -> int:
@@ -285,7 +286,7 @@ class _ProseNode:
     def after(self, token: int) -> _ProseNode:
         """Place after one of the tokens that it `admits`."""
         text = self.alphabet.texts[token]
-        return _ProseNode(self.alphabet, self._left - len(text), self.text + text)
+        return _ProseNode(self.later or self.alphabet, self._left - len(text), self.text + text)
 
 
 class _Rest:
@@ -336,10 +337,12 @@ class _Walk:
             elif isinstance(form, (Prose, _ProseNode)):
                 prose = form
                 if isinstance(prose, Prose):
-                    prose = _ProseNode(self.tokens.alphabet(prose.characters), prose.most, "")
+                    later = self.tokens.alphabet(prose.characters, prose.characters) if prose.begun else None
+                    prose = _ProseNode(self.tokens.alphabet(prose.characters, prose.first), prose.most, "", later)
                 if prose.open:
                     places.setdefault((prose, rest), text)
-                steps.append(_Step(None, rest, text + prose.text))
+                if prose.later is None or not prose.open:
+                    steps.append(_Step(None, rest, text + prose.text))
             else:
                 node = form if isinstance(form, _Node) else self.tokens.node(form)
                 if node is None:

@@ -79,7 +79,7 @@ class Spellings:
     def _allowed(self, automaton: _Automaton, state: _State) -> tuple[int, ...]:
         # States that differ in the rest of a free text alone allow the same ids while it is longer than any of them.
         key = frozenset(
-            (id(form), min(form.most - at, self.longest) if isinstance(form, Prose) else at, id(rest))
+            (id(form), min(form.most - at, self.longest) if at and isinstance(form, Prose) else -at, id(rest))
             for form, at, rest in state.places
         )
         if (found := automaton.sets.get((key, state.accepts))) is None:
@@ -152,7 +152,7 @@ class _State:
         """Bytes with which the form goes on."""
         found = set[int]()
         for form, at, _ in self.places:
-            found |= {form[at]} if isinstance(form, bytes) else _alphabet(form)
+            found |= {form[at]} if isinstance(form, bytes) else _letters(form, not at)
         return found
 
     def after(self, byte: int) -> _State | None:
@@ -188,7 +188,7 @@ class _Automaton:
         """State after a further byte at one of some places."""
         reached = list[_Place]()
         for form, at, rest in places:
-            if form[at] == byte if isinstance(form, bytes) else byte in _alphabet(form):
+            if form[at] == byte if isinstance(form, bytes) else byte in _letters(form, not at):
                 reached.append(self._place(form, at + 1, rest))
         return self._state(reached)
 
@@ -213,7 +213,7 @@ class _Automaton:
                 most = len(form) if isinstance(form, bytes) else form.most
                 if at < most and (isinstance(form, bytes) or form.characters):
                     open_places.append(cast("_Open", place))
-                if at == most or isinstance(form, Prose):
+                if at == most or (isinstance(form, Prose) and at >= form.begun):
                     places.append(rest)
             elif isinstance(form, OneOf):
                 places += [self._place(option, 0, rest) for option in form.options]
@@ -234,8 +234,8 @@ class _Automaton:
 
 
 @cache
-def _alphabet(form: Prose) -> frozenset[int]:
-    return frozenset(form.characters.encode())
+def _letters(form: Prose, beginning: bool) -> frozenset[int]:
+    return frozenset((form.first if beginning else form.characters).encode())
 
 
 def token_bytes(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:

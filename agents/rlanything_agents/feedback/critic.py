@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlanything_agents.feedback.arrays import Floats
+from rlanything_agents.feedback.credits import return_to_go
 from rlanything_agents.feedback.pooled import pooled_baselines
 
 __all__ = ["LEAST_LAMBDA", "Critic", "Evidence", "evidence_of", "generalised_advantages", "step_features"]
@@ -164,9 +165,4 @@ def generalised_advantages(values: Floats, outcome: float, lam: float) -> Floats
         outcome: What the episode ends with.
         lam: 1 compares each step's state with the outcome, 0 with the next state alone.
     """
-    changes = np.append(values[1:], outcome)[: len(values)] - values
-    total, advantages = 0.0, np.zeros(len(values))
-    for i in range(len(values) - 1, -1, -1):
-        total = changes[i] + lam * total
-        advantages[i] = total
-    return advantages
+    return return_to_go(np.append(values[1:], outcome)[: len(values)] - values, lam)

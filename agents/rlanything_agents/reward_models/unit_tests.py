@@ -16,7 +16,7 @@ from rlanything_agents.reward_models.unit_test_answers import read_unit_test
 from rlanything_agents.rollout.queries import Answer, QueriesAtEnd, Query
 from rlanything_agents.training.samples import Sample, answer_sample
 from rlanything_envs.curriculum.prompting import render
-from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Then
+from rlanything_envs.llm.choices import Form, OneOf, Prose, Then
 from rlanything_envs.llm.generator import Completion, Messages, SamplingParams, TextGenerator
 from rlanything_envs.llm.schema import form_of_schema
 from rlanything_task_pools.coding import Example, Payload
@@ -29,7 +29,7 @@ MAX_STATEMENT = 20_000
 """Maximum characters of a statement in a prompt."""
 MAX_SAMPLE = 2_000
 SAMPLES = 3
-_TEXT = Then((OneOf(tuple(character for character in PLAIN if character not in "\n `")), Prose(1000, "`")))
+_TEXT = Prose(1000, "`", begun=True)
 INPUT, OUTPUT, END = "**Test Input:**\n```\n", "\n```\n\n**Test Output:**\n```\n", "\n```"
 _THOUGHT = Then((Prose(MAX_SAMPLE, "\n`~"), "\n\n"))  # a fence in it would hide the test behind it
 FORM = Then((OneOf(("", _THOUGHT)), INPUT, _TEXT, OUTPUT, _TEXT, END))

@@ -37,7 +37,7 @@ CHARACTERS = 3
 """Characters of a prompt for each token of a reward model's context; English text has some four."""
 PATIENCE_S = 900.0
 """Maximum seconds for one request to a service with all its attempts, and for waiting for it."""
-LONGEST_SILENCE_S = 300.0
+SILENCE_S = 300.0
 """Maximum seconds that a service may take to begin its answer."""
 
 
@@ -104,10 +104,8 @@ def make_summariser(config: RunConfig, rewriter: Rewriter, judge: JudgeModel) ->
     if config.summariser == "judge":
         own = judge.config
         params = SamplingParams(own.max_tokens, temperature=0.7, seed=seed_of(config.seed, "summary"))
-        room = max(256, own.context - own.max_tokens)
-        return LLMSummariser(
-            judge.generator, params, name=f"reward model {own.checkpoint}"[:200], characters=CHARACTERS * room
-        )
+        name, room = f"reward model {own.checkpoint}"[:200], max(256, own.context - own.max_tokens)
+        return LLMSummariser(judge.generator, params, name=name, characters=CHARACTERS * room)
     return None
 
 
@@ -138,9 +136,7 @@ def _source(config: CurriculumConfig, domain: Domain) -> TaskSource:
 
 
 def _endpoint(config: LLMConfig) -> Endpoint:
-    return Endpoint(
-        model=config.model, base_url=config.base_url, key_env=config.api_key_env, read_timeout_s=LONGEST_SILENCE_S
-    )
+    return Endpoint(model=config.model, base_url=config.base_url, key_env=config.api_key_env, read_timeout_s=SILENCE_S)
 
 
 def _generator(config: LLMConfig, log: Path) -> OpenAIGenerator:

@@ -113,7 +113,10 @@ def _item(expression: str, at: int) -> tuple[Form, int]:
         end = re.compile(r"(?:\\.|[^\]\\])*").match(expression, at + 1).end()  # type: ignore[union-attr]
         inside = re.compile(expression[at : end + 1])
         most = re.compile(r"\{0,(\d+)\}").match(expression, end + 1)
-        assert most is not None
+        if most is None:  # its first character has a class of its own
+            later, at = _item(expression, end + 1)
+            assert isinstance(later, Prose)
+            return Prose(later.most + 1, later.without, begun=True), at
         return Prose(int(most[1]), "".join(c for c in PLAIN if not inside.fullmatch(c))), most.end()
     if expression[at] == "\\":
         return {"n": "\n", "t": "\t"}.get(expression[at + 1], expression[at + 1]), at + 2

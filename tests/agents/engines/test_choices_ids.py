@@ -27,6 +27,7 @@ from rlanything_agents.models.small import word_tokenizer
 from rlanything_agents.reward_models.step_judge import parse_score
 from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then, fitted, matches
 from rlanything_envs.llm.generator import Completion, SamplingParams
+from rlanything_envs.llm.schema import form_of_schema
 
 WORDS = ("go", "to", "cabinet", "find", "apple", "1", "2", "12")
 TEXTS = (
@@ -274,7 +275,8 @@ def test_free_text_is_what_its_tokens_say_and_ends_in_time(kind: str, seed: int)
     tokenizer = _prose_tokenizer(kind)
     tokens, rng, ids = _prose_tokens(kind), np.random.default_rng(seed), list[int]()
     limit = int(rng.integers(4, 50))
-    form = fitted(JUDGEMENT, limit)
+    begun = bool(rng.integers(2))
+    form = fitted(Then((Prose(30, begun=begun), JUDGEMENT.parts[1])), limit)
     place = tokens.start(form)
     while place.allowed != ():
         may = np.flatnonzero(place.mask) if place.mask is not None else np.array(place.allowed)
@@ -283,7 +285,7 @@ def test_free_text_is_what_its_tokens_say_and_ends_in_time(kind: str, seed: int)
         place = place.after(ids[-1])
     assert place.text is not None
     assert matches(form, place.text)
-    assert len(ids) <= max(limit, 1 + len(r" \boxed{-1}"))
+    assert len(ids) <= max(limit, 1 + begun + len(r" \boxed{-1}"))
     assert tokenizer.decode(ids[:-1], clean_up_tokenization_spaces=False).strip() == place.text.strip()
     assert parse_score(place.text) in (-1, 1)
     if kind == "bytes":
@@ -301,15 +303,25 @@ def _prose_tokens(kind: str) -> FormTokens:
     return FormTokens(_prose_tokenizer(kind))
 
 
-def test_free_text_takes_no_marks_and_no_broken_characters() -> None:
-    tokenizer = make("bytes")[0]
-    place = FormTokens(tokenizer).start(JUDGEMENT)
+def admitted(place: Place) -> list[str]:
+    """Texts of the tokens with which a free text goes on."""
     assert place.mask is not None
     assert place.allowed is None
-    admitted = [tokenizer.decode([int(token)]) for token in np.flatnonzero(place.mask)]
-    assert "<eos>" not in admitted
-    assert all(set(text) <= set(Prose(1).characters) for text in admitted)
-    assert {"a", " ", "apple"} <= set(admitted)
+    return [_prose_tokenizer("bytes").decode([int(token)]) for token in np.flatnonzero(place.mask)]
+
+
+def test_free_text_takes_no_marks_and_no_broken_characters() -> None:
+    texts = admitted(_prose_tokens("bytes").start(JUDGEMENT))
+    assert "<eos>" not in texts
+    assert all(set(text) <= set(Prose(1).characters) for text in texts)
+    assert {"a", " ", "apple"} <= set(texts)
+
+
+def test_a_text_that_is_not_empty_begins_with_any_token_of_its_characters() -> None:
+    quote = _prose_tokenizer("bytes").convert_tokens_to_ids('"')
+    texts = admitted(_prose_tokens("bytes").start(form_of_schema({"type": "string", "minLength": 1})).after(quote))
+    assert {"a", "apple"} <= set(texts)
+    assert not any(text[0] in ' \n"' for text in texts)
 
 
 @pytest.mark.parametrize("kind", ["bytes", "llama"])

@@ -51,9 +51,8 @@ def llama_pieces() -> PreTrainedTokenizerBase:
 
 
 TOKENIZERS = {"bytes": byte_level, "pieces": llama_pieces}
-PROSE_FORMS = st.builds(
-    lambda before, most, after: Then((before, Prose(most, '\n\\"'), '"', after)), FORMS, st.integers(0, 12), FORMS
-)
+PROSES = st.builds(lambda more, begun: Prose(more + begun, '\n\\"', begun), st.integers(0, 12), st.booleans())
+PROSE_FORMS = st.builds(lambda before, prose, after: Then((before, prose, '"', after)), FORMS, PROSES, FORMS)
 
 
 @cache

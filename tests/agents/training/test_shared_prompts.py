@@ -1,9 +1,6 @@
 """Prompts that several samples share are computed once, and the update stays what it is without sharing."""
 
 import copy
-import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -251,16 +248,7 @@ def test_two_processes_equal_one_without_sharing(strategy: str, end_to_end: bool
         more |= FSDP2
     if end_to_end:
         more["RESTARTS"] = "1"
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [*command, str(script), str(result)],
-        env=os.environ | more,
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    trainers.in_two_processes(script, result, **more)
     model = build_llama()
     made = [build_votes(model, PROMPTS, seed=seed) for seed in (1, 2)]
     trainer = SampleTrainer(model, TOKENIZER, TrainerConfig(**SHARED))

@@ -592,20 +592,19 @@ def masters(trainer):
     return torch.cat([value.flatten() for key, value in trainer.state_dict().items() if key.endswith(".master")])
 
 
+def in_two_processes(script, result, **more):
+    """Run a script that leaves a result, with more in its environment."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", script, result]
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "CUDA_VISIBLE_DEVICES": "", **more}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 @pytest.mark.slow
 def test_two_processes_equal_one(tmp_path):
     script, result = tmp_path / "two.py", tmp_path / "two.pt"
     script.write_text(TWO_PROCESSES, encoding="utf-8")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [*command, str(script), str(result)],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent), "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    in_two_processes(script, result)
     both, other = torch.load(result, weights_only=True), build_model(1)
     for name, settings in IN_TWO.items():
         trainer, stats = two_updates(settings)

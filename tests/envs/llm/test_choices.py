@@ -14,7 +14,7 @@ from rlanything_envs.llm.choices import PLAIN, Form, OneOf, Prose, Repeat, Then,
 
 TEXTS = st.text("ab.*\n\\[", min_size=1, max_size=3)
 FORMS = st.recursive(
-    TEXTS | st.builds(Prose, st.integers(0, 3), st.sampled_from(["\n\\", "a.", ""])),
+    TEXTS | st.builds(Prose, st.integers(1, 3), st.sampled_from(["\n\\", "a.", ""]), st.booleans()) | st.just(Prose(0)),
     lambda forms: st.one_of(
         st.lists(forms, min_size=1, max_size=3).map(lambda options: OneOf(tuple(options))),
         st.lists(forms, max_size=3).map(lambda parts: Then(tuple(parts))),
@@ -46,6 +46,8 @@ def test_forms_that_cannot_be_are_refused() -> None:
         Repeat("", 0, 1)
     with pytest.raises(ValueError, match="most >= 0"):
         Prose(-1)
+    with pytest.raises(ValueError, match="most >= 1"):
+        Prose(0, begun=True)
 
 
 @given(st.text(PLAIN, max_size=4))
