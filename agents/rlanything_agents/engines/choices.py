@@ -243,10 +243,10 @@ class _Alphabet:
     __slots__ = ("lengths", "longest", "shortest", "texts")
 
     def __init__(self, texts: list[str], characters: str, first: str) -> None:
-        known, beginnings = frozenset(characters), tuple(first)
+        known, beginnings = frozenset(characters), frozenset(first)
         self.texts = texts
         lengths = np.array([len(text) if known.issuperset(text) else 0 for text in texts], dtype=np.int64)
-        begun = np.where([text.startswith(beginnings) for text in texts], lengths, 0)
+        begun = np.where([text[:1] in beginnings for text in texts], lengths, 0)
         self.lengths = begun if begun.any() else lengths
         self.longest = int(self.lengths.max(initial=0))
         self.shortest = int(self.lengths[self.lengths > 0].min(initial=self.longest))

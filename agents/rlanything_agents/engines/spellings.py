@@ -76,12 +76,12 @@ class Spellings:
             state = after
         return allowed + [()] * (len(ids) - len(allowed))
 
-    def _allowed(self, automaton: _Automaton, state: _State) -> tuple[int, ...]:
+    def _reach(self, form: bytes | Prose, at: int) -> int:
         # States that differ in the rest of a free text alone allow the same ids while it is longer than any of them.
-        key = frozenset(
-            (id(form), min(form.most - at, self.longest) if at and isinstance(form, Prose) else -at, id(rest))
-            for form, at, rest in state.places
-        )
+        return min(form.most - at, self.longest) if isinstance(form, Prose) and at >= form.begun else at
+
+    def _allowed(self, automaton: _Automaton, state: _State) -> tuple[int, ...]:
+        key = frozenset((id(form), self._reach(form, at), id(rest)) for form, at, rest in state.places)
         if (found := automaton.sets.get((key, state.accepts))) is None:
             free = any(isinstance(form, Prose) for form, _, _ in state.places)
             texts = self._of_all(state) if free else self._of_few(state)
