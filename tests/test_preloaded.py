@@ -5,11 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from preloaded import Preloaded
+from waiting import until
 
 SHOW = """
 import json, os, sys
@@ -17,6 +17,13 @@ leads = os.getsid(0) == os.getpid()
 print(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ), __name__, sys.stdin.read(), leads]))
 print("to standard error", file=sys.stderr)
 sys.exit(int(sys.argv[2]))
+"""
+# A file that is closed by its finalizer loses an interrupt, and one that comes just before a sleep is seen after it.
+WAIT = """
+import time
+open("there", "w").close()
+for _ in range(6000):
+    time.sleep(0.01)
 """
 
 
@@ -50,7 +57,7 @@ def test_what_is_imported_is_the_training_stack(preloaded: Preloaded) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_signals_reach_the_process_itself(preloaded: Preloaded, tmp_path: Path, number: int) -> None:
-    started = preloaded.start("-c", "import time; open('there', 'w'); time.sleep(60)", cwd=tmp_path)
+    started = preloaded.start("-c", WAIT, cwd=tmp_path)
     until(lambda: (tmp_path / "there").exists())
     assert started.poll() is None
     os.kill(started.pid, number)
@@ -70,16 +77,9 @@ def test_a_program_for_shells(preloaded: Preloaded, tmp_path: Path) -> None:
     program = preloaded.command(tmp_path / "program", "-c", "import sys; print(input() + sys.argv[1]); sys.exit(5)")
     done = subprocess.run([program, " b"], input="a\n", capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("a b\n", "", 5)
-    sleeper = preloaded.command(tmp_path / "sleeper", "-c", "import time; open('there', 'w'); time.sleep(60)")
+    sleeper = preloaded.command(tmp_path / "sleeper", "-c", WAIT)
     sleeping = subprocess.Popen([sleeper], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     until(lambda: (tmp_path / "there").exists())
     sleeping.send_signal(signal.SIGINT)
     assert sleeping.communicate(timeout=30)[1].endswith("KeyboardInterrupt\n")
     assert sleeping.returncode == -signal.SIGINT
-
-
-def until(condition: object) -> None:
-    end = time.monotonic() + 30
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.01)

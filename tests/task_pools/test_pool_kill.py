@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from toy_tasks import child, dump, history, outcome, root
+from waiting import until
 
 from rlanything_task_pools import PoolError, Rejection, TaskPool
 from rlanything_task_pools.verify import verify_pool
@@ -52,13 +53,6 @@ def nursery() -> Iterator[Nursery]:
     nursery = Nursery()
     yield nursery
     nursery.close()
-
-
-def wait_for(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < end, "the worker does nothing"
-        time.sleep(0.001)
 
 
 class Journals:
@@ -126,7 +120,7 @@ def test_two_writers_killed_at_random_moments(kills: int, nursery: Nursery, tmp_
         workers = [nursery.ask("write", path, journal, turn) for journal in journals]
         for worker, journal in zip(workers, journals, strict=True):
             size = rng.randrange(1, 3000)
-            wait_for(lambda: journal.exists() and journal.stat().st_size > size)  # noqa: B023
+            until(lambda: journal.exists() and journal.stat().st_size > size, every_s=0.001)  # noqa: B023
             time.sleep(rng.random() * 0.005)
             nursery.kill(worker)
         if kills == 12 or turn % 10 == 9:  # what is lost stays lost
@@ -157,7 +151,7 @@ def test_killed_while_restoring_and_copying(kills: int, nursery: Nursery, tmp_pa
     while seen.total() < kills or min(seen[0], seen[1]) < kills // 6:
         assert seen.total() < 20 * kills, f"a kill hits one of the two alone: {seen}"
         worker = nursery.ask("swap", path, tmp_path, seen.total())
-        wait_for(lambda: any(tmp_path.glob("*copy-*")))
+        until(lambda: any(tmp_path.glob("*copy-*")), every_s=0.001)
         time.sleep(rng.random() * 0.03)
         nursery.kill(worker)
         seen[states.index(dump(path))] += 1

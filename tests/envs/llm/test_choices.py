@@ -71,11 +71,11 @@ def test_every_answer_of_a_fitted_form_fits(form: Form, tokens: int) -> None:
 
 
 def _longest(form: Form) -> int:
-    """Most characters outside of free texts."""
+    """Most characters where free texts have no more than they must."""
     if isinstance(form, str):
         return len(form)
     if isinstance(form, Prose):
-        return 0
+        return int(form.begun)
     if isinstance(form, Repeat):
         return form.most * _longest(form.part)
     if isinstance(form, OneOf):
