@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import fcntl
+import gc
 import os
 import shutil
 import subprocess
@@ -95,6 +96,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("textworld") is not None:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_runtest_setup() -> None:
+    """Keep what tests import out of garbage collections: transformers' trainer makes one before every update."""
+    if not gc.get_freeze_count():  # at first, and after a run, which has the collector as it is by default at its end
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ PACKAGES = ("verifiers", "task_pools", "rlanything_envs", "agents")
 LIMITS = {
     "lines of the four packages": 94_841,
     "lines of studies, benchmarks, scripts and examples": 9_363,
-    "lines of tests": 71_611,
+    "lines of tests": 71_606,
     "files of the four packages": 702,
     "settings of a run": 152,
     "commands": 21,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from waiting import until
 
 from studies.jobs import Job, Key, Progress
 from studies.runner import Board, Entry, Screen, State, run_jobs, tail
@@ -69,10 +70,7 @@ run_jobs([Job(Key("r", "a", 0), work, folder / "log.txt", (folder / "result",))]
         os.kill(worker, 0)  # it is there, and waits
         study.send_signal(signal.SIGKILL)
         study.wait()
-        deadline = time.monotonic() + 30
-        while _alive(worker):
-            assert time.monotonic() < deadline, "the worker outlived its study"
-            time.sleep(0.05)
+        until(lambda: not _alive(worker), instead=lambda: "the worker outlived its study")
 
 
 def _alive(pid: int) -> bool:

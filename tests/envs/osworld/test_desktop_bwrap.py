@@ -84,9 +84,7 @@ def test_the_menus_of_the_panel_and_of_the_desktop(desktop):
     click(client, element(client, 'menu-item "LXTerminal"'))
     assert element(client, "terminal ")
     client.act("pyautogui.hotkey('alt', 'F4')")
-    end = time.monotonic() + 30
-    while any("terminal " in line for line in elements(client)):  # else the click would be the terminal's
-        assert time.monotonic() < end, elements(client)
+    until(lambda: not any("terminal " in line for line in elements(client)))  # else the click would be the terminal's
     client.act("pyautogui.rightClick(900, 400)")
     element(client, 'menu-item "Paste"')
     assert not [line for line in elements(client) if 'menu-item "Folder"' in line]  # of a menu that is closed
@@ -323,10 +321,7 @@ def test_nothing_outlives_it(end, tmp_path):
         assert len(processes_with(mark)) > 8
         process.send_signal(signal.SIGKILL)
     process.wait(20)
-    deadline = time.monotonic() + 30
-    while (left := processes_with(mark)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert left == []
+    until(lambda: not processes_with(mark), instead=lambda: processes_with(mark))
 
 
 def test_directories_of_killed_owners_go_with_the_next(tmp_path):

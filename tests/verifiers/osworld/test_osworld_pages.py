@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from osworld_desk import Desk, Printed, Web
+from waiting import until
 
 from rlanything_verifiers.osworld import EvaluatorError, check_evaluator, evaluate
 from rlanything_verifiers.osworld.getters import pages
@@ -85,10 +85,8 @@ def browser(tmp_path_factory):
     with (folder / "log").open("w") as log:
         running = subprocess.Popen([*command, f"--user-data-dir={folder}", page.as_uri()], stderr=log)
     try:
-        port, end = folder / "DevToolsActivePort", time.monotonic() + 60
-        while not port.exists() or not port.read_text().strip():
-            assert time.monotonic() < end, (folder / "log").read_text()
-            time.sleep(0.1)
+        port = folder / "DevToolsActivePort"
+        until(lambda: port.exists() and port.read_text().strip(), instead=(folder / "log").read_text)
         yield page.as_uri(), int(port.read_text().split()[0])
     finally:
         running.terminate()

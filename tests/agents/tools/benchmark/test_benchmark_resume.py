@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from json_values import JSON
 from kills import killed_after
+from waiting import until
 
 from rlanything_agents.tools.benchmark.episode import Result
 from rlanything_agents.tools.benchmark.errors import BenchmarkError
@@ -106,17 +107,12 @@ def test_workers_end_with_a_killed_benchmark(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(code)
     killed = subprocess.Popen([sys.executable, str(tmp_path / "main.py")], start_new_session=True)
     lines = tmp_path / "out" / "results.jsonl"
-    end = time.monotonic() + 60
-    while not (lines.exists() and lines.stat().st_size) and time.monotonic() < end:
-        time.sleep(0.05)
+    until(lambda: lines.exists() and lines.stat().st_size)
     children = _children(killed.pid)
     killed.kill()
     killed.wait()
     assert len(children) >= 2
-    end = time.monotonic() + 30
-    while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+    until(lambda: not [child for child in children if Path(f"/proc/{child}").exists()])
 
 
 def _children(pid: int) -> list[int]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from rlanything_agents.tools.view import server as view_server
 from rlanything_agents.tools.view import shell
@@ -170,10 +171,7 @@ def test_silent_connections_are_bounded(runs: Path, served: Served) -> None:
     crowd = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(3 * view_server.WAITING)]
     try:
         assert ask(server, "/?token=wrong")[0] == 403
-        end = time.monotonic() + 60
-        while threading.active_count() > view_server.WAITING + 20:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: threading.active_count() <= view_server.WAITING + 20)
         assert enter(server)
     finally:
         for connection in crowd:
