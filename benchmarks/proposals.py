@@ -97,10 +97,11 @@ class Games:
         self.player = Player(settings, 0, clumsy=False, model=self.model)
         self.failed = failed_tasks(self.player, settings, 0)
         own, summariser = list[str](), LLMSummariser(self.model.chat, name=self.model.name, params=SUMMARY)
-        for slot, (task, group) in enumerate(self.failed):
-            read, episodes = self.player.judged(group)
-            judged = JudgedGroup(Assignment(slot, task, "active"), episodes, self.player.judge(episodes, 0))
-            own.append(read + task_critique(judged.judged_episodes(), summariser).text)
+        read = [self.player.judged(group) for _, group in self.failed]
+        votes = iter(self.player.judge([episode for _, episodes in read for episode in episodes], 0))
+        for slot, ((task, _), (told, episodes)) in enumerate(zip(self.failed, read, strict=True)):
+            judged = JudgedGroup(Assignment(slot, task, "active"), episodes, [next(votes) for _ in episodes])
+            own.append(told + task_critique(judged.judged_episodes(), summariser).text)
             print(f"Critique {slot + 1}, {time.strftime('%X')}: {own[-1]}", flush=True)
         print(f"Summaries: {dict(summariser.counts)}", flush=True)
         self.critiques = {"none": [""] * len(own), "of its group": own, "of another task": own[1:] + own[:1]}
@@ -109,12 +110,11 @@ class Games:
         """One proposal for each game, with equal seeds for every critique."""
         params, operators = SamplingParams(PROPOSAL, temperature=1.0), self.settings.curriculum.operators
         rewriter = LLMRewriter(generator, name, attempts=1, operators=operators, params=params)
-        made = []
-        for slot, ((task, group), text) in enumerate(zip(self.failed, self.critiques[critique], strict=True)):
-            tally = tally_of(group)
-            request = Request(task, "easier", tally.accuracy, critique=text, attempts=tally.n)
-            made.append(rewriter.rewrite(request, rng_of(0, "rewrite", slot)))
-        return made
+        requests = [
+            Request(task, "easier", (tally := tally_of(group)).accuracy, critique=text, attempts=tally.n)
+            for (task, group), text in zip(self.failed, self.critiques[critique], strict=True)
+        ]
+        return [rewriter.rewrite(request, rng_of(0, "rewrite", slot)) for slot, request in enumerate(requests)]
 
     def accepted(self, made: Sequence[Rewriting]) -> int:
         """Number of candidates that the recommended rule accepts, after as many groups of the expert as it wants."""
