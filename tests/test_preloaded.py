@@ -19,8 +19,7 @@ print("to standard error", file=sys.stderr)
 sys.exit(int(sys.argv[2]))
 """
 # A file that is closed by its finalizer loses an interrupt, and one that comes just before a sleep is seen after it.
-WAIT = """
-import time
+WAIT = """import time
 open("there", "w").close()
 for _ in range(6000):
     time.sleep(0.01)

@@ -84,7 +84,8 @@ def test_the_menus_of_the_panel_and_of_the_desktop(desktop):
     click(client, element(client, 'menu-item "LXTerminal"'))
     assert element(client, "terminal ")
     client.act("pyautogui.hotkey('alt', 'F4')")
-    until(lambda: not any("terminal " in line for line in elements(client)))  # else the click would be the terminal's
+    # Else the click would be the terminal's.
+    until(lambda: "terminal " not in "\n".join(elements(client)), instead=lambda: elements(client))
     client.act("pyautogui.rightClick(900, 400)")
     element(client, 'menu-item "Paste"')
     assert not [line for line in elements(client) if 'menu-item "Folder"' in line]  # of a menu that is closed
