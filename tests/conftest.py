@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup() -> None:
     """Keep what tests import out of garbage collections: transformers' trainer makes one before every update."""
-    if not gc.get_freeze_count():  # at first, and after a run, which has the collector as it is by default at its end
+    if not gc.get_freeze_count():  # at first, and again after a run, which unfreezes at its end
         gc.collect()
         gc.freeze()
 

@@ -57,7 +57,7 @@ def test_what_is_imported_is_the_training_stack(preloaded: Preloaded) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_signals_reach_the_process_itself(preloaded: Preloaded, tmp_path: Path, number: int) -> None:
     started = preloaded.start("-c", WAIT, cwd=tmp_path)
-    until(lambda: (tmp_path / "there").exists())
+    until(lambda: (tmp_path / "there").exists(), 30)
     assert started.poll() is None
     os.kill(started.pid, number)
     assert started.wait(30) == -number or number == signal.SIGINT
@@ -69,7 +69,7 @@ def test_it_ends_with_whoever_started_it(preloaded: Preloaded) -> None:
     started = preloaded.start("-c", "import time; time.sleep(60)")
     pid = started.pid
     del started
-    until(lambda: not Path(f"/proc/{pid}").exists())
+    until(lambda: not Path(f"/proc/{pid}").exists(), 30)
 
 
 def test_a_program_for_shells(preloaded: Preloaded, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_program_for_shells(preloaded: Preloaded, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("a b\n", "", 5)
     sleeper = preloaded.command(tmp_path / "sleeper", "-c", WAIT)
     sleeping = subprocess.Popen([sleeper], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    until(lambda: (tmp_path / "there").exists())
+    until(lambda: (tmp_path / "there").exists(), 30)
     sleeping.send_signal(signal.SIGINT)
     assert sleeping.communicate(timeout=30)[1].endswith("KeyboardInterrupt\n")
     assert sleeping.returncode == -signal.SIGINT

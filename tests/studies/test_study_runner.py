@@ -70,7 +70,7 @@ run_jobs([Job(Key("r", "a", 0), work, folder / "log.txt", (folder / "result",))]
         os.kill(worker, 0)  # it is there, and waits
         study.send_signal(signal.SIGKILL)
         study.wait()
-        until(lambda: not _alive(worker), instead=lambda: "the worker outlived its study")
+        until(lambda: not _alive(worker), 30, lambda: "the worker outlived its study")
 
 
 def _alive(pid: int) -> bool:

@@ -85,7 +85,7 @@ def test_the_menus_of_the_panel_and_of_the_desktop(desktop):
     assert element(client, "terminal ")
     client.act("pyautogui.hotkey('alt', 'F4')")
     # Else the click would be the terminal's.
-    until(lambda: "terminal " not in "\n".join(elements(client)), instead=lambda: elements(client))
+    until(lambda: "terminal " not in "\n".join(elements(client)), 30, lambda: elements(client))
     client.act("pyautogui.rightClick(900, 400)")
     element(client, 'menu-item "Paste"')
     assert not [line for line in elements(client) if 'menu-item "Folder"' in line]  # of a menu that is closed
@@ -322,7 +322,7 @@ def test_nothing_outlives_it(end, tmp_path):
         assert len(processes_with(mark)) > 8
         process.send_signal(signal.SIGKILL)
     process.wait(20)
-    until(lambda: not processes_with(mark), instead=lambda: processes_with(mark))
+    until(lambda: not processes_with(mark), 30, lambda: processes_with(mark))
 
 
 def test_directories_of_killed_owners_go_with_the_next(tmp_path):

@@ -112,7 +112,7 @@ def test_workers_end_with_a_killed_benchmark(tmp_path: Path) -> None:
     killed.kill()
     killed.wait()
     assert len(children) >= 2
-    until(lambda: not [child for child in children if Path(f"/proc/{child}").exists()])
+    until(lambda: not [child for child in children if Path(f"/proc/{child}").exists()], 30)
 
 
 def _children(pid: int) -> list[int]:
